@@ -19,8 +19,9 @@ from nsc.compat.networks import NETWORKS, UnknownNetworkError
 from nsc.compiler.network import Network
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.top_k import compared_of, losses_of, positive_of, weights_of
-from nsc.operators.operands import as_loss, check_dense
+from nsc.operators.operands import check_dense
 from nsc.operators.selector import Selector
+from nsc.operators.sharding import Axes, by_samples
 from nsc.operators.targets import reduced
 from nsc.wording import count
 
@@ -268,6 +269,10 @@ class TopKCrossEntropyLoss(torch.nn.Module):
                 shape, or that are no class.
             OperandTypeError: outputs without a floating-point dtype, labels without an integer one.
         """
+        return self._loss(outputs, labels, "mean")
+
+    @by_samples(Axes.FIRST)
+    def _loss(self, outputs: Tensor, labels: Tensor, reduction: str) -> Tensor:
         own = "TopKCrossEntropyLoss"
         check_dense(own, "outputs", outputs)
         if outputs.dim() != 2 or outputs.shape[1] != self.n:
@@ -276,4 +281,4 @@ class TopKCrossEntropyLoss(torch.nn.Module):
         places, p = labels.unsqueeze(-1), self.top_k_net(compared)[1]
         shares = p.gather(1, places.unsqueeze(-1).expand_as(p[:, :1])).squeeze(1).flip(-1)
         losses = losses_of(shares, compared, places, self.p_k, TOP1_MODES[self.top1_mode])
-        return as_loss(reduced(losses, None, "mean"), outputs)
+        return reduced(losses, None, reduction, outputs)

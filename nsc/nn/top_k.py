@@ -14,10 +14,11 @@ from nsc.arguments import is_name, real, whole
 from nsc.compiler.describe import Named
 from nsc.compiler.selection import top_k
 from nsc.errors import LoweringError, OperandError, OperandTypeError
-from nsc.nn.layer import Layer, refuse_options
-from nsc.operators.operands import as_loss, check_dense
+from nsc.nn.layer import Layer, call, refuse_options
+from nsc.operators.operands import check_dense
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
+from nsc.operators.sharding import Axes, by_samples
 from nsc.operators.targets import check_reduction, reduced
 from nsc.runtime.dispatch.ways import Way, way_of
 from nsc.wording import count
@@ -130,14 +131,19 @@ class TopKCrossEntropy(Layer[Selector]):
                 converted to it; labels without an integer dtype, or of one that torch cannot compare, such as
                 uint16; or no tensors.
         """
+        return self._loss(logits, labels, self.steepness, self.reduction)
+
+    @by_samples(Axes.FIRST)
+    def _loss(self, logits: Tensor, labels: Tensor, steepness: Tensor | None, reduction: str) -> Tensor:
         takes_double = "float64" in self.operator.kernel.serves
         compared, labels = compared_of("TopKCrossEntropy", logits, labels, self.classes, self.m, takes_double)
-        places, rows = labels.unsqueeze(-1), self._relaxed("select_with_rows", compared)[1]
+        places = labels.unsqueeze(-1)
+        rows = call(self.operator, "select_with_rows", None, compared, steepness)[1]
         # The weight of the label at each rank, the largest first: (…, k). `torch.take_along_dim` compares
         # shapes: a program that torch exports or compiles would be for one batch size.
         shares = rows.gather(-1, places.unsqueeze(-1).expand_as(rows[..., :1])).squeeze(-1)
         losses = losses_of(shares, compared, places, self.p_k, self.top1)
-        return as_loss(reduced(losses, None, self.reduction), logits)
+        return reduced(losses, None, reduction, logits)
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
@@ -261,7 +267,7 @@ def _minus_log(weights: Sequence[float], within: Sequence[Tensor]) -> Tensor:
 
 # For torch.fx each is one node: they look at what the symbols of a trace do not have.
 torch.fx.wrap("compared_of")
-torch.fx.wrap("as_loss")
+torch.fx.wrap("reduced")
 
 
 def _check_call(caller: str, logits: Tensor, labels: Tensor, classes: int) -> None:

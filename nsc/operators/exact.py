@@ -223,6 +223,11 @@ def _vmap(
     return results, 0 if isinstance(results, Tensor) else (0, 0)
 
 
+def _sample_axes(x: Any, dim: int, *_: Any) -> list[int]:
+    axes = len(x.shape)
+    return [axis for axis in range(axes) if axis != dim % axes]
+
+
 register_operator(
     "exact_sort",
     "(Tensor x, int dim, bool descending, bool is_short, str kernel) -> (Tensor, Tensor)",
@@ -230,6 +235,7 @@ register_operator(
     fake=_fake_sort,
     vmap=_vmap,
     autograd=_differentiable_sort,
+    sample_axes=_sample_axes,
 )
 register_operator(
     "exact_values",
@@ -238,4 +244,5 @@ register_operator(
     fake=_empty_values,
     vmap=_vmap,
     autograd=_differentiable_values,
+    sample_axes=_sample_axes,
 )

@@ -17,6 +17,7 @@ from nsc.contract.windows import MODES
 from nsc.errors import ToolchainError
 from nsc.join.windows import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
+from nsc.operators.sharding import Axes, by_samples, is_dtensor
 from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.dispatch.autograd import dense
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
@@ -210,6 +211,12 @@ def _places(x: Tensor, values: Tensor, windows: Windows) -> Tensor:
     return places.expand(pixels.shape).gather(-1, first).squeeze(-1)
 
 
+def _flat(x: Tensor, windows: Windows) -> tuple[int, ...]:
+    """Return the shape of x with the pixels of an image in one axis; there may be no images."""
+    axes = windows.axes
+    return *x.shape[:-axes], math.prod(x.shape[-axes:])
+
+
 class PlainFilter(torch.autograd.Function):
     """The filter for plain tensors. Only the backward pass looks for the places of pixels."""
 
@@ -224,7 +231,7 @@ class PlainFilter(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
         places = _places(x.detach(), values.detach(), ctx.windows)
-        flat = (*x.shape[: -ctx.windows.axes], -1)
+        flat = _flat(x, ctx.windows)
         grads, places = torch.where(places < 0, 0, dense(grad)).reshape(flat), places.reshape(flat)
         moved = torch.zeros_like(grads).scatter_add(-1, places.clamp(min=0), grads)
         return moved.reshape(x.shape), None, None, None, None
@@ -236,19 +243,31 @@ apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter
 
 def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
     """Do what `nsc::filter` does, with derivatives if one may be asked for."""
+    if is_dtensor(x):
+        return _of_shards(x, key, *options)
     values: Tensor = below("filter", keyset, (x.detach(), key, *options))
     if not is_differentiated(x):
         return values
     windows = _windows(key, *options)
     places = _places(x.detach(), values, windows)
-    flat = (*x.shape[: -windows.axes], -1)
+    flat = _flat(x, windows)
     # A gather has all of torch's derivatives.
     gathered = x.reshape(flat).gather(-1, places.clamp(min=0).reshape(flat))
     return torch.where(places < 0, values, gathered.reshape(x.shape))
 
 
+def _axes(x: Tensor, key: str, *_: Any) -> int:
+    """Return how many axes of x an image has."""
+    return len(sizes_of(_window_of(key)))
+
+
+@by_samples(Axes.OF_X, inner=_axes)
+def _of_shards(x: Tensor, *options: Any) -> Tensor:
+    return torch.ops.nsc.filter(x, *options)  # type: ignore[no-any-return]
+
+
 def _fake(x: Tensor, key: str, *options: Any) -> Tensor:
-    axes = len(sizes_of(_window_of(key)))
+    axes = _axes(x, key)
     if not _is_channels_last(x, axes):
         return x.new_empty(x.shape)
     return x.new_empty(x.movedim(-axes - 1, -1).shape).movedim(-1, -axes - 1)
@@ -267,4 +286,5 @@ register_operator(
     fake=_fake,
     vmap=_vmap,
     autograd=_differentiable,
+    sample_axes=lambda x, key, *_: range(len(x.shape) - _axes(x, key)),
 )

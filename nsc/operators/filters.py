@@ -28,9 +28,15 @@ from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import Steepness, check_dense
 from nsc.operators.packaged import Packaged
 from nsc.operators.selector import Selector
+from nsc.operators.sharding import Axes, by_samples
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.windows.kernel import FilterKernel
 from nsc.version import VERSION
+
+
+def _axes(filter_: Filter, *_: Any) -> int:
+    """Return how many axes of x an image has."""
+    return len(sizes_of(filter_.window))
 
 
 class Filter(Packaged):
@@ -75,6 +81,7 @@ class Filter(Packaged):
     def __repr__(self) -> str:
         return f"Filter({self.name}: {self.window.words})"
 
+    @by_samples(Axes.OF_X, inner=_axes)
     def __call__(
         self, x: Tensor, mode: str = "reflect", cval: float = 0.0, origin: int | Sequence[int] = 0
     ) -> Tensor:
@@ -102,6 +109,7 @@ class Filter(Packaged):
             return (apply_filter if needs_gradient else filtered)(*arguments)
         return torch.ops.nsc.filter(*arguments)  # type: ignore[no-any-return]
 
+    @by_samples(Axes.OF_X, inner=_axes)
     def relaxed(
         self,
         x: Tensor,

@@ -15,9 +15,10 @@ from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.operators.arrangement import Arrangement
 from nsc.operators.exact import Sorted
 from nsc.operators.lists import Lengths, Mask, last_of
-from nsc.operators.operands import Steepness, as_loss, kept_or_new
+from nsc.operators.operands import Steepness, kept_or_new
 from nsc.operators.operator import Operator
 from nsc.operators.rows import check_shares, losses_of_rows
+from nsc.operators.sharding import Axes, by_samples
 from nsc.operators.straight import straight, unit_rows
 from nsc.operators.targets import RowLossOptions, check_reduction, check_weight, reduced
 
@@ -64,6 +65,7 @@ class Selector(Operator):
         """The selected ranks, in the order of the results; 0 is the smallest value."""
         return self._outputs.ranks
 
+    @by_samples(Axes.OF_X)
     def select(
         self,
         x: Tensor,
@@ -91,6 +93,7 @@ class Selector(Operator):
 
     __call__ = select
 
+    @by_samples(Axes.OF_X, Axes.FIRST)
     def select_with_rows(
         self,
         x: Tensor,
@@ -135,6 +138,7 @@ class Selector(Operator):
             rows = arranged.of_both(arranged.lists.of_rows(rows, self._is_there(arranged)))
         return values, rows
 
+    @by_samples(Axes.OF_X)
     def route(
         self,
         x: Tensor,
@@ -199,6 +203,7 @@ class Selector(Operator):
         fill: float = 0,
     ) -> Tensor: ...
 
+    @by_samples(Axes.OF_X)
     def hard_select(
         self,
         x: Tensor,
@@ -236,6 +241,7 @@ class Selector(Operator):
         places = arranged.lists.places(indices)
         return Sorted(selected, self._of_ranks(arranged.with_fill(-1), places))
 
+    @by_samples(Axes.FIRST)
     def loss(
         self,
         name: str,
@@ -291,12 +297,12 @@ class Selector(Operator):
         if lists is not None:
             is_entry = lists.of_entries(lists.is_entry, 0)
             counted = self._is_there(arranged).unsqueeze(-1) & is_entry.unsqueeze(-2)
-            if reduction == "mean":
+            if reduction not in ("sum", "none"):
                 has_entries = counted.flatten(-2).any(-1).to(rows.dtype)
                 weight = has_entries if weight is None else weight * has_entries
         error_free = self._kernel.error_free
         losses = losses_of_rows(name, rows, target.to(rows.dtype), counted, error_free)
-        return as_loss(reduced(losses, weight, reduction), x)
+        return reduced(losses, weight, reduction, x)
 
     def cross_entropy(
         self, x: Tensor, target: Tensor, steepness: Steepness = None, **options: Unpack[RowLossOptions]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from nsc.operators.exact import Sorted
 from nsc.operators.lists import Lengths, Mask, last_of
 from nsc.operators.operands import Steepness, as_loss, k_of, kept_or_new, tensor_of
 from nsc.operators.operator import Operator
+from nsc.operators.sharding import Axes, by_samples, columns_of, grads_summed, summed
 from nsc.operators.straight import straight, unit_rows
 from nsc.operators.targets import (
     Given,
@@ -29,6 +30,9 @@ from nsc.operators.targets import (
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.by_class import Classes
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 
 class Sorter(Operator):
@@ -82,6 +86,7 @@ class Sorter(Operator):
         if self._kernel.outputs is not None:
             raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load")
 
+    @by_samples(Axes.OF_X)
     def sort(
         self,
         x: Tensor,
@@ -113,6 +118,7 @@ class Sorter(Operator):
 
     __call__ = sort
 
+    @by_samples(Axes.OF_X, Axes.FIRST)
     def sort_with_permutation(
         self,
         x: Tensor,
@@ -149,6 +155,7 @@ class Sorter(Operator):
             values, permutation = straight(values, exact), straight(permutation, rows)
         return arranged.of_ranks(values), arranged.of_both(arranged.cut(permutation, 1))
 
+    @by_samples(Axes.OF_X)
     def rank(
         self,
         x: Tensor,
@@ -176,6 +183,7 @@ class Sorter(Operator):
             found = straight(found, keys.argsort(stable=True).argsort())
         return arranged.of_entries(found)
 
+    @by_samples(Axes.OF_X)
     def route(
         self,
         x: Tensor,
@@ -214,6 +222,7 @@ class Sorter(Operator):
             routed = straight(routed, rows.gather(-2, indices))
         return arranged.of_ranks(routed, 1)
 
+    @by_samples(Axes.OF_X, Axes.FIRST)
     def topk(
         self,
         x: Tensor,
@@ -263,6 +272,7 @@ class Sorter(Operator):
         rows = arranged.of_both(arranged.lists.of_rows(rows, is_there))
         return arranged.selected(best, is_there), rows
 
+    @by_samples(Axes.OF_X)
     def top_k_weights(
         self,
         x: Tensor,
@@ -304,6 +314,7 @@ class Sorter(Operator):
             weights = straight(weights, torch.zeros_like(weights).scatter(-1, order, is_largest))
         return arranged.of_entries(weights)
 
+    @by_samples(Axes.FIRST)
     def loss(
         self,
         name: str,
@@ -318,6 +329,7 @@ class Sorter(Operator):
         dim: int = -1,
         lengths: Lengths = None,
         mask: Mask = None,
+        group: ProcessGroup | None = None,
     ) -> Tensor:
         """Return a loss of P against a target; P is never stored.
 
@@ -342,6 +354,8 @@ class Sorter(Operator):
             reduction: over samples: mean, sum, or none for the loss of each.
             dim: the axis of x, and of target, relevance and weight, to sort along.
             lengths, mask: which inputs take part, see the class. A sample of none counts nothing.
+            group: processes that make this call with the same operands, and share out the columns of P. Each
+                gets the whole loss and its whole gradients, for one all-reduce of either.
 
         Returns:
             A 0-d tensor, or without reduction one of the shape of the samples. It has the dtype of x, under
@@ -362,7 +376,7 @@ class Sorter(Operator):
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         given = Given(target, relevance, weight, label_smoothing)
-        return self._loss(name, x, given, steepness, reduction, dim, lengths, mask)
+        return self._loss(name, x, given, steepness, reduction, dim, lengths, mask, group)
 
     def _loss(
         self,
@@ -374,6 +388,7 @@ class Sorter(Operator):
         dim: int,
         lengths: Lengths,
         mask: Mask,
+        group: ProcessGroup | None,
     ) -> Tensor:
         caller = f"{self.name}.{name}"
         arranged = self._arranged(name, x, dim, lengths, mask)
@@ -395,17 +410,25 @@ class Sorter(Operator):
             if of_items:
                 of_samples = None
             if arranged.lists is not None:
-                if reduction == "mean":
+                if reduction not in ("sum", "none"):
                     has_entries = (arranged.lists.counts > 0).to(keys.dtype)
                     of_samples = has_entries if of_samples is None else of_samples * has_entries
                 if is_seen:
                     classes = classes_of(self._kernel, arranged.lists.counts.reshape(-1), routing)
-        is_mean = reduction == "mean" and of_samples is None
+        share = None
+        if group is not None:
+            assert payload is not None
+            keys, weights = grads_summed(group, keys, weights)
+            payload, share = columns_of(group, payload, routing)
+        is_mean = reduction == "mean" and of_samples is None and group is None
         losses = entries.loss(self._kernel, way, keys, weights, payload, routing, is_mean, classes)
         if is_mean:
             return as_loss(losses, x)
-        return as_loss(reduced(losses.reshape(moved.shape[:-1]), of_samples, reduction), x)
+        if group is not None:
+            losses = summed(group, losses if share is None else losses * share)
+        return reduced(losses.reshape(moved.shape[:-1]), of_samples, reduction, x)
 
+    @by_samples(Axes.FIRST)
     def cross_entropy(
         self,
         x: Tensor,
@@ -419,6 +442,7 @@ class Sorter(Operator):
         dim: int = -1,
         lengths: Lengths = None,
         mask: Mask = None,
+        group: ProcessGroup | None = None,
     ) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
 
@@ -438,8 +462,9 @@ class Sorter(Operator):
         True
         """
         given = Given(target, relevance, weight, label_smoothing)
-        return self._loss("cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
+        return self._loss("cross_entropy", x, given, steepness, reduction, dim, lengths, mask, group)
 
+    @by_samples(Axes.FIRST)
     def binary_cross_entropy(
         self,
         x: Tensor,
@@ -453,6 +478,7 @@ class Sorter(Operator):
         dim: int = -1,
         lengths: Lengths = None,
         mask: Mask = None,
+        group: ProcessGroup | None = None,
     ) -> Tensor:
         """Return the binary cross entropy between P and the true permutation matrix.
 
@@ -472,7 +498,7 @@ class Sorter(Operator):
         True
         """
         given = Given(target, relevance, weight, label_smoothing)
-        return self._loss("binary_cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
+        return self._loss("binary_cross_entropy", x, given, steepness, reduction, dim, lengths, mask, group)
 
     @overload
     def hard_sort(
@@ -502,6 +528,7 @@ class Sorter(Operator):
         fill: float = 0,
     ) -> Tensor: ...
 
+    @by_samples(Axes.OF_X)
     def hard_sort(
         self,
         x: Tensor,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
@@ -12,9 +13,12 @@ from nsc.contract.routings import IGNORED, Payload
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement
 from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import check_dense
+from nsc.operators.operands import as_loss, check_dense
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.wording import argument
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 # Ranks; first and last ranks; or what each item should have of each rank.
 Target = Tensor | tuple[Tensor, Tensor]
@@ -25,6 +29,16 @@ _INTEGERS = frozenset(
     if hasattr(torch, name)
 )
 REDUCTIONS = ("mean", "sum", "none")
+
+
+class Parts(Enum):
+    """What some samples have of a reduced loss: the sum of their losses, and of what they count."""
+
+    SUM_AND_COUNT = "float64, (2,)"
+
+
+# In place of a reduction: of the samples of one process.
+PARTS = Parts.SUM_AND_COUNT
 
 
 class RowLossOptions(TypedDict, total=False):
@@ -42,6 +56,7 @@ class LossOptions(RowLossOptions, total=False):
 
     relevance: Tensor | None
     label_smoothing: float
+    group: ProcessGroup | None
 
 
 class Operand(NamedTuple):
@@ -166,29 +181,33 @@ def check_reduction(caller: str, reduction: object) -> None:
     Raises:
         OperandError: it is none.
     """
-    if reduction not in REDUCTIONS:
+    if reduction is not PARTS and reduction not in REDUCTIONS:
         raise OperandError(
             f"{caller}: {argument('reduction')} must be one of {', '.join(REDUCTIONS)}, got {reduction!r}"
         )
 
 
-def reduced(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    """Return the losses of samples, reduced: their mean, their sum, or each.
+def reduced(losses: Tensor, weight: Tensor | None, reduction: str | Parts, scores: Tensor) -> Tensor:
+    """Return the losses of samples, reduced: their mean, their sum, or each; or the parts of their mean.
 
     Args:
         losses: of any shape.
         weight: of this shape, what each sample counts; None: all the same. The mean is that of what counts,
             so NaN where nothing does.
-        reduction: one of REDUCTIONS.
+        reduction: one of REDUCTIONS, or PARTS.
+        scores: what the loss is of, see `as_loss`.
     """
     if weight is not None:
         weight = weight.to(losses.dtype)
         losses = losses * weight
-    if reduction == "none":
-        return losses
+    if reduction is PARTS:
+        counts = torch.ones_like(losses) if weight is None else weight
+        return torch.stack([losses.double().sum(), counts.double().sum()])
     if reduction == "mean":
-        return losses.mean() if weight is None else losses.sum() / weight.sum()
-    return losses.sum()
+        losses = losses.mean() if weight is None else losses.sum() / weight.sum()
+    elif reduction == "sum":
+        losses = losses.sum()
+    return as_loss(losses, scores)
 
 
 def _check_integers(caller: str, x: Tensor, name: str, ranks: Any) -> None:

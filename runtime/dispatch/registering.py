@@ -8,7 +8,8 @@ refused inside torch.func, and silently zero in forward mode.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +19,12 @@ from nsc.runtime.dispatch.ways import Way, way_of
 
 # A function of the keys that a call has left, and of the operator's arguments.
 AutogradKernel = Callable[..., Any]
+
+# A function of the operator's arguments, its tensors as DTensor sees them.
+SampleAxes = Callable[..., Sequence[int]]
+
+# What DTensor is to learn of operators, once there is one: their names, and their axes of samples.
+_unsaid: dict[str, SampleAxes] = {}
 
 _library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
 
@@ -30,6 +37,7 @@ def register_operator(
     fake: Callable[..., Any],
     vmap: Callable[..., Any],
     autograd: AutogradKernel,
+    sample_axes: SampleAxes,
 ) -> None:
     """Define the operator `torch.ops.nsc.NAME`.
 
@@ -41,14 +49,42 @@ def register_operator(
         vmap: takes the operator, then what torch.library.register_vmap gives.
         autograd: returns the results with their derivatives, of every order and in forward mode too. It
             calls `below` for the values.
+        sample_axes: returns the axes of samples, which are the same in all tensors and results. Processes may
+            share a DTensor out along one of them.
     """
     _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
     for device, implementation in implementations.items():
         _library.impl(name, implementation, device.upper())
-    _library.impl(name, autograd, "Autograd", with_keyset=True)
+    _unsaid[name] = sample_axes
+
+    def taught(keyset: Any, *args: Any) -> Any:
+        if _unsaid and "torch.distributed.tensor" in sys.modules:
+            _teach_dtensor()
+        return autograd(keyset, *args)
+
+    _library.impl(name, taught, "Autograd", with_keyset=True)
     torch.library.register_fake(f"nsc::{name}", fake, lib=_library)
     mapped = functools.partial(vmap, getattr(torch.ops.nsc, name))
     torch.library.register_vmap(f"nsc::{name}", mapped, lib=_library)
+
+
+def _teach_dtensor() -> None:
+    """Register how DTensors may be sharded. Before a program has them, it need not import their module."""
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.experimental import register_sharding
+
+    while _unsaid:
+        name, sample_axes = _unsaid.popitem()
+        operator = getattr(torch.ops.nsc, name).default
+        results = len(operator._schema.returns)
+
+        def rule(*args: Any, sample_axes: SampleAxes = sample_axes, results: int = results) -> Any:
+            ways = [Replicate(), *map(Shard, sample_axes(*args))]
+            return [
+                ([way] * results, [way if hasattr(each, "shape") else None for each in args]) for way in ways
+            ]
+
+        register_sharding(operator)(rule)
 
 
 def below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:

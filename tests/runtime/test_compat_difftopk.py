@@ -154,7 +154,8 @@ def test_loss_and_gradient_are_difftopks(method, mode, m, distribution, p_k):
     values = [
         kind(*arguments)(outputs, labels) for kind in (TopKCrossEntropyLoss, peer().TopKCrossEntropyLoss)
     ]
-    torch.testing.assert_close(*values, rtol=1e-6, atol=1e-6)
+    # difftopk's float32 is up to 2e-6 off its float64, on processors with AVX-512; nsc's is 1e-7.
+    torch.testing.assert_close(*values, rtol=1e-5, atol=1e-6)
     grads = [torch.autograd.grad(value, outputs)[0] for value in values]
     torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
 

@@ -170,6 +170,17 @@ def without_gradients(cell: Cell) -> None:
         assert not result.requires_grad
 
 
+@mode("no samples")
+def no_samples(cell: Cell) -> None:
+    """A process may have none of a batch that many share."""
+    leaf = cell.x[:0].clone().requires_grad_()
+    results = cell.program(leaf)
+    for actual, expected in zip(results, cell.program(cell.x), strict=True):
+        assert (actual.dim(), actual.dtype) == (expected.dim(), expected.dtype)
+    total(results).backward()
+    assert leaf.grad.shape == leaf.shape
+
+
 @mode("`func.grad`")
 def func_grad(cell: Cell) -> None:
     close(grad(cell.total)(cell.x), cell.expected.gradient)
@@ -488,6 +499,8 @@ CELLS = [
 ]
 
 
+# Modes of several processes, which test_sharding.py shows.
+OF_PROCESSES = ("`DTensor`: samples over processes", "`torch.compile` of `DTensor`")
 # A mode of modules alone.
 OF_MODULES = "`state_dict`, `func.functional_call`, gradients of parameters"
 
@@ -543,7 +556,7 @@ def descendants(kind):
 def test_the_page_has_the_table():
     assert REFUSED.keys() | DAILY.keys() <= MODES.keys()
     lines = [["mode", *(column.heading for column in COLUMNS.values())], ["---"] * (1 + len(COLUMNS))]
-    lines += [[name, *(sign(name, key) for key in COLUMNS)] for name in MODES]
+    lines += [[name, *(sign(name, key) for key in COLUMNS)] for name in (*MODES, *OF_PROCESSES)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     assert table in PAGE.read_text(encoding="utf-8"), f"docs/torch-modes.md lacks this table:\n\n{table}"
 

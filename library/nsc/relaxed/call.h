@@ -98,13 +98,27 @@ struct Call {
     // The target of a sample, if the routing is a loss.
     Target<real> target_of(int64_t sample) const {
         if (!is_loss(routing)) return {};
-        const Form form = form_of(routing);
-        if (form != of_ranks)
-            return {form, static_cast<const real *>(payload) + sample * payload_stride, plan.wires,
-                    0};
         int64_t count = 0;
-        for (int64_t c = 0; c < plan.wires; ++c) count += ranks_of(sample)[c] != ignored;
-        return {form, ranks_of(sample), plan.wires, count ? 1 / double(count) : 0};
+        for (int64_t c = 0; form_of(routing) == of_ranks && c < plan.wires; ++c)
+            count += ranks_of(sample)[c] != ignored;
+        return target_from(sample, count ? 1 / double(count) : 0);
+    }
+    // The target of a sample, in which items of ranks have a weight.
+    Target<real> target_from(int64_t sample, double weight) const {
+        const Form form = form_of(routing);
+        if (form == of_ranks) return {form, ranks_of(sample), plan.wires, weight};
+        return {form, static_cast<const real *>(payload) + sample * payload_stride, plan.wires, 0};
+    }
+    // Whether an item of a group counts in the loss of its sample. A target of shares has a
+    // gradient in all columns.
+    bool counts(int64_t sample, int64_t group) const {
+        if (!is_loss(routing) || form_of(routing) == of_shares) return true;
+        const Target<real> target = target_from(sample, 1);
+        const int64_t first = group * group_blocks * lanes<real>,
+                      end = first + width_of_group(group);
+        bool any = false;
+        for (int64_t c = first; c < end; ++c) any |= target.truth(c).weight != 0;
+        return any;
     }
 
     Status check() const {
@@ -145,7 +159,7 @@ struct Call {
         const uint64_t *reached_by = plan.reached_by, *reaches = plan.reaches;
         const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
-            find_cone_blocks(on, reached_by, count, first, used);
+            find_cone_blocks(on, butterflies(), reached_by, count, first, used);
         } else if (has_ranks(routing) && reaches) {
             memset(on, 0, count);
             for (int64_t word = 0; word < words; ++word) {
@@ -169,15 +183,18 @@ struct Call {
     Steps steps_of(int64_t sample, int64_t group, uint8_t *on, bool is_apart) const {
         const int64_t first = group * group_blocks, used = used_in(group);
         if (is_apart) {
-            find_cone_blocks(on, plan.front_reached_by, plan.front_count, first, used);
+            find_cone_blocks(on, plan.front_butterflies, plan.front_reached_by, plan.front_count,
+                             first, used);
             return {plan.front_butterflies, on, 0, plan.front_count};
         }
         find_blocks(on, sample, first, used);
         return {butterflies(), on, 0, plan.butterfly_count};
     }
     // Of butterflies that are reached by cones, `count` of each word.
-    void find_cone_blocks(uint8_t *on, const uint64_t *reached_by, int64_t count, int64_t first,
-                          int64_t used) const {
+    void find_cone_blocks(uint8_t *on, const Butterfly *butterflies, const uint64_t *reached_by,
+                          int64_t count, int64_t first, int64_t used) const {
+        if constexpr (P::may_be_long)
+            if (plan.is_long()) return follow_blocks(on, butterflies, count, first, used);
         const uint32_t every = (uint32_t(1) << used) - 1;
         const int64_t cone = first * lanes<real> / cone_columns;
         const uint64_t *cones = reached_by + cone / 64 * count;
@@ -186,6 +203,24 @@ struct Call {
             const Bytes blocks = __builtin_convertvector(
                 blocks_in(load(cones + i, left) >> uint64_t(cone % 64)) & uint64_t(every), Bytes);
             memcpy(on + i, &blocks, left);
+        }
+    }
+    // The same of a long network, whose light cones are found anew for each group. Behind `on`
+    // there is a byte for each wire.
+    void follow_blocks(uint8_t *on, const Butterfly *butterflies, int64_t count, int64_t first,
+                       int64_t used) const {
+        const int64_t most = count > plan.butterfly_count ? count : plan.butterfly_count;
+        uint8_t *const reach = on + most;
+        memset(reach, 0, plan.wires);
+        for (int64_t k = 0; k < used; ++k)
+            memset(reach + (first + k) * lanes<real>, 1 << k, width_of((first + k) * lanes<real>));
+        for (int64_t i = 0; i < count; ++i) {
+            const Butterfly &each = butterflies[i];
+            const int32_t rows = rows_of(each.pattern);
+            uint8_t any = 0;
+            for (int32_t row = 0; row < rows; ++row) any |= reach[each.rows[row]];
+            for (int32_t row = 0; row < rows; ++row) reach[each.rows[row]] = any;
+            on[i] = any;
         }
     }
     // The blocks of a group in its cones: a block has as many columns as a cone, or half as many.

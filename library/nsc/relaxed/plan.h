@@ -158,7 +158,8 @@ struct Plan : Network {
     // Light cones, a bit for each cone_columns columns of P that reach butterfly b, or rows that
     // the mirrored butterfly b reaches. All other columns or rows are zero there. Word w of b is
     // number w * butterfly_count + b, so that butterflies fill registers.
-    // A long network has no `reaches`: its few rows are taken everywhere.
+    // A long network has none: it finds the cones of a group of columns when it routes them, and
+    // takes its few rows everywhere.
     uint64_t *reached_by, *reaches;
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;
@@ -170,7 +171,7 @@ struct Plan : Network {
     uint64_t *front_reached_by;
     int32_t *merge_slots;
 
-    Once once, once_routing, once_cones, once_layers;
+    Once once, once_routing, once_front, once_cones, once_layers;
 
     // Words of a light cone.
     int64_t cone_words() const {
@@ -184,8 +185,10 @@ struct Plan : Network {
     // Writes the tables that all calls need, of a long network only those of the long pass. Returns
     // out_of_memory if there is none for them.
     Status prepare();
-    // Writes the butterflies, and the light cones: of bitonic 65,536 these take a gigabyte.
+    // Writes the butterflies; those in front of the last merge; and the light cones, which a long
+    // network has no tables of: those of bitonic 65,536 would take a gigabyte.
     Status prepare_routing();
+    Status prepare_front();
     Status prepare_cones();
     // Writes the tables that calls with several samples need besides.
     Status prepare_layers();
@@ -401,7 +404,7 @@ Status find_cones(P &plan) {
         }
     };
     spread_out(plan.butterflies, plan.butterfly_count, plan.reached_by);
-    if (plan.reaches) spread_out(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
+    spread_out(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
     if (plan.merge_levels > 0)
         spread_out(plan.front_butterflies, plan.front_count, plan.front_reached_by);
     return ok;
@@ -485,24 +488,30 @@ Status Plan<Network, Relaxed>::prepare_routing() {
 }
 
 template <class Network, class Relaxed>
+Status Plan<Network, Relaxed>::prepare_front() {
+    if constexpr (may_end_in_merge)
+        if (this->merge_levels > 0)
+            return once_front.run([&] {
+                if (!allot(front_butterflies, this->comparators) ||
+                    !allot(merge_slots, this->merge_levels * this->wires / 2))
+                    return out_of_memory;
+                return find_front(*this);
+            });
+    return ok;
+}
+
+template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare_cones() {
     return once_cones.run([&] {
         const int64_t cone_bits = this->butterfly_count * cone_words(),
                       cones = (this->wires + narrow_columns - 1) / narrow_columns;
-        if (!allot(reached_by, cone_bits) || (!is_long() && !allot(reaches, cone_bits)))
-            return out_of_memory;
+        if (!allot(reached_by, cone_bits) || !allot(reaches, cone_bits)) return out_of_memory;
         if (is_narrow() &&
             (!allot(narrow_cones, cones) || !allot(narrow_steps, cones * this->narrow_count)))
             return out_of_memory;
-        Status status = ok;
-        if constexpr (may_end_in_merge)
-            if (this->merge_levels > 0) {
-                if (!allot(front_butterflies, this->comparators) ||
-                    !allot(front_reached_by, this->comparators * cone_words()) ||
-                    !allot(merge_slots, this->merge_levels * this->wires / 2))
-                    return out_of_memory;
-                status = find_front(*this);
-            }
+        if (this->merge_levels > 0 && !allot(front_reached_by, this->comparators * cone_words()))
+            return out_of_memory;
+        Status status = prepare_front();
         if (status == ok) status = find_cones(*this);
         if constexpr (may_be_narrow)
             if (status == ok && is_narrow()) {

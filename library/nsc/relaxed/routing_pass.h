@@ -29,18 +29,21 @@ struct RoutingMemory {
     static int64_t most_copies(const P &plan) {
         return most_segments(plan) > 2 ? most_segments(plan) - 2 : 0;
     }
-    static int64_t most_steps(const P &plan) {
-        return plan.front_count > plan.butterfly_count ? plan.front_count : plan.butterfly_count;
+    // Bytes of the blocks of each butterfly, and of each wire while they are found.
+    static int64_t bytes_of_steps(const P &plan) {
+        const int64_t most =
+            plan.front_count > plan.butterfly_count ? plan.front_count : plan.butterfly_count;
+        return most + (plan.is_long() ? plan.wires : 0);
     }
     static int64_t rows_backward(const P &plan) {
         return (2 + most_copies(plan)) * rows_of_group(plan) + kept_rows(plan);
     }
     static int64_t bytes_forward(const P &plan) {
-        return sizeof(Row) * rows_of_group(plan) + most_steps(plan);
+        return sizeof(Row) * rows_of_group(plan) + bytes_of_steps(plan);
     }
     static int64_t bytes_backward(const P &plan) {
         return sizeof(Row) * rows_backward(plan) + sizeof(int64_t) * most_segments(plan) +
-               most_steps(plan);
+               bytes_of_steps(plan);
     }
     static RoutingMemory forward(const P &plan, void *start) {
         Row *rows = static_cast<Row *>(start);
@@ -61,7 +64,7 @@ struct RoutingMemory {
 };
 
 // Calls visit(group, steps) for the groups of a chunk of a sample's columns, with the butterflies
-// that they take.
+// that they take. A loss leaves out groups in which no item counts.
 template <class P, class real, class Visit>
 inline void for_groups(const Call<P, real> &call, real *of_merge, int64_t sample, int64_t chunk,
                        uint8_t *on, Visit visit) {
@@ -69,7 +72,7 @@ inline void for_groups(const Call<P, real> &call, real *of_merge, int64_t sample
     const int64_t chunks = call.chunks();
     for (int64_t group = cut(call.groups(), chunks, chunk);
          group < cut(call.groups(), chunks, chunk + 1); ++group)
-        visit(group, call.steps_of(sample, group, on, is_apart));
+        if (call.counts(sample, group)) visit(group, call.steps_of(sample, group, on, is_apart));
 }
 
 // The truths of a block of a sample's columns.
@@ -309,7 +312,7 @@ Status make_ready(P &plan, const Call<P, real> &call) {
     if constexpr (P::may_be_long)
         if (plan.is_long()) {
             Status prepared = plan.prepare_routing();
-            if (prepared == ok && routes_identity(call.routing)) prepared = plan.prepare_cones();
+            if (prepared == ok && call.is_parted()) prepared = plan.prepare_front();
             if (prepared != ok) return prepared;
         }
     return call.batch > 1 ? plan.prepare_layers() : ok;

@@ -10,7 +10,7 @@ from torch import Tensor
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement, arrangement_of
 from nsc.operators.lists import Lengths, Lists, Mask
-from nsc.operators.operands import Steepness, as_loss, axis_of, cast, check_dense
+from nsc.operators.operands import Steepness, axis_of, cast, check_dense
 from nsc.operators.ragged import ragged_of, rows_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_labels, check_reduction, check_weight, reduced
@@ -155,7 +155,7 @@ class Labelled(NamedTuple):
         weight = is_counted.to(losses.dtype)
         if self.weight is not None:
             weight = weight * self.weight
-        return as_loss(reduced(losses, weight, self.reduction), self.entries.x)
+        return reduced(losses, weight, self.reduction, self.entries.x)
 
 
 def labelled(

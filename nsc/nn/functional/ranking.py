@@ -33,6 +33,7 @@ from nsc.errors import OperandError
 from nsc.nn.functional.entries import labelled
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness, k_of
+from nsc.operators.sharding import Axes, by_samples
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import rank_intervals
 from nsc.sizes import Sizes, most_of
@@ -50,6 +51,7 @@ _WAYS = ("route", "ranks")
 _LINKS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "identity": torch.Tensor.clone}
 
 
+@by_samples(Axes.FIRST)
 def spearman_loss(
     operator: Sorter | Sizes,
     scores: Tensor,
@@ -96,6 +98,7 @@ def spearman_loss(
     return call.loss(1 - (soft * exact).sum(-1) / squares.sqrt(), has_correlation)
 
 
+@by_samples(Axes.FIRST)
 def ndcg_loss(
     operator: Sorter | Sizes,
     scores: Tensor,
@@ -154,6 +157,7 @@ def ndcg_loss(
     return call.loss(1 - terms.sum(-1) / torch.where(has_gain, ideal, 1), has_gain)
 
 
+@by_samples(Axes.FIRST)
 def precision_at_k_loss(
     operator: Sorter | Sizes,
     scores: Tensor,
@@ -192,6 +196,7 @@ def precision_at_k_loss(
     return call.loss(1 - found / first, call.counts > 0)
 
 
+@by_samples(Axes.FIRST)
 def mrr_loss(
     operator: Sorter | Sizes,
     scores: Tensor,
@@ -239,6 +244,7 @@ def mrr_loss(
     return call.loss(1 - terms.sum(-1), is_relevant.any(-1))
 
 
+@by_samples(Axes.FIRST)
 def list_rank_loss(
     scores: Tensor,
     relevance: Tensor,

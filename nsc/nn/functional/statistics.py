@@ -21,6 +21,7 @@ from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.functional.entries import Entries, check_operator, entries_of
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness
+from nsc.operators.sharding import Axes, by_samples
 from nsc.operators.sorter import Sorter
 from nsc.sizes import Sizes
 
@@ -49,6 +50,7 @@ _RULES = {
 }
 
 
+@by_samples(Axes.LAST)
 def quantile(
     operator: Sorter | Sizes,
     x: Tensor,
@@ -86,6 +88,7 @@ def quantile(
     return _statistic(entries, found[0] if real(q) is not None else torch.stack(found))
 
 
+@by_samples(Axes.LAST)
 def median(
     operator: Sorter | Sizes,
     x: Tensor,
@@ -113,6 +116,7 @@ def median(
     return _statistic(entries, _middle(entries, _sorted(entries, steepness)))
 
 
+@by_samples(Axes.LAST)
 def trimmed_mean(
     operator: Sorter | Sizes,
     x: Tensor,
@@ -148,6 +152,7 @@ def trimmed_mean(
     return _statistic(entries, total / (counts - 2 * cut).clamp_min(1))
 
 
+@by_samples(Axes.LAST)
 def median_absolute_deviation(
     operator: Sorter | Sizes,
     x: Tensor,
@@ -178,6 +183,7 @@ def median_absolute_deviation(
     return _statistic(entries, _middle(entries, _sorted(of_middle, steepness)))
 
 
+@by_samples(Axes.OF_X)
 def soft_top_k(
     operator: Sorter | Sizes,
     x: Tensor,

@@ -1,0 +1,373 @@
+"""Sharding: calls that processes share, by samples or by columns of P.
+
+Samples do not depend on each other. So a method that is called with a DTensor is called with the samples that
+this process has, as plain tensors, and its results become DTensors of the same placements. This one rule
+serves all methods, their lists, weights and size classes, in eager calls and in programs that torch compiles.
+
+Columns of P do not depend on each other either. So the processes of a group share out those of a loss. Each
+adds up the gradients of its columns, and the sums of all are what `grads_summed` gives back.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+import torch
+from torch import Tensor
+
+from nsc.contract.routings import IGNORED, ROUTINGS, Payload
+from nsc.errors import OperandTypeError
+from nsc.operators.operands import as_loss
+from nsc.operators.targets import PARTS
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+    from torch.distributed.tensor import DeviceMesh, DTensor
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Axes(Enum):
+    """Where a result has the axes of samples, which are those of x without the sorted ones."""
+
+    OF_X = "where x has them"
+    FIRST = "in front, in their order"
+    LAST = "at the end, in their order"
+
+
+# Where this module is not loaded there are no DTensors. To import it takes as long as torch.
+_MODULE = "torch.distributed.tensor"
+# Parameters in front of x.
+_BEFORE_X = ("self", "operator", "name")
+
+
+def by_samples(
+    *results: Axes, inner: Callable[..., int] | None = None
+) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """Return a decorator of methods that treat samples independently, which lets them take DTensors.
+
+    A DTensor that is sharded along axes of samples stays so, and a payload along its columns. What is sharded
+    along the sorted axis, or partial, is gathered; a loss that takes a group then shares out its columns. A
+    loss is reduced over the samples of all processes.
+
+    Args:
+        results: where the method's results have the axes of samples; the last speaks for all further ones.
+        inner: from the arguments to the number of last axes that make a sample; None: the axis `dim` does.
+    """
+
+    def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
+        names = tuple(inspect.signature(method).parameters)
+
+        @functools.wraps(method)
+        def call(*args: Given.args, **options: Given.kwargs) -> Result:
+            if _MODULE in sys.modules and _has_dtensor(args, options):
+                return _sharded(method, names, results, inner, args, options)  # type: ignore[no-any-return]
+            return method(*args, **options)
+
+        return call
+
+    return decorate
+
+
+def _sharded(
+    method: Callable[..., Any],
+    names: Sequence[str],
+    results: Sequence[Axes],
+    inner: Callable[..., int] | None,
+    args: tuple[Any, ...],
+    options: Mapping[str, Any],
+) -> Any:
+    """Call a method on the samples of this process."""
+    given = {**dict(zip(names, args, strict=False)), **options}
+    own = next(name for name in names if name not in _BEFORE_X)
+    x, caller = given.get(own), getattr(method, "__qualname__", own)
+    if not is_dtensor(x):
+        raise _unlike(caller, own, "another operand")
+    if inner is None:
+        dim = given.get("dim", -1)
+        is_axis = isinstance(dim, int) and -x.dim() <= dim < x.dim()
+        sorted_axes = [dim % x.dim()] if is_axis else []
+    else:
+        sorted_axes = list(range(max(0, x.dim() - inner(*args)), x.dim()))
+    shards = _Shards.of(x, sorted_axes, given.get("payload"))
+
+    def local(name: str, operand: Any) -> Any:
+        if isinstance(operand, tuple | list):  # first and last ranks
+            return type(operand)(local(name, each) for each in operand)
+        if not isinstance(operand, Tensor):
+            return operand
+        if not is_dtensor(operand) and operand.numel() != 1:
+            raise _unlike(caller, name, own)
+        return shards.local(operand, name)
+
+    args = (
+        *(local(name, each) for name, each in zip(names, args, strict=False)),
+        *args[len(names) :],
+    )
+    options = {name: local(name, each) for name, each in options.items()}
+    if "group" in names and given.get("group") is None:
+        options["group"] = _group_of_lists(sorted_axes, x, given.get("target"), given.get("relevance"))
+    reduction = given.get("reduction", "mean") if "reduction" in names else "none"
+    if reduction not in ("mean", "sum"):
+        return _wrapped(method(*args, **options), shards, results)
+    if "reduction" in options or len(args) <= names.index("reduction"):
+        options["reduction"] = PARTS
+    else:
+        place = names.index("reduction")
+        args = (*args[:place], PARTS, *args[place + 1 :])
+    parts = shards.total(method(*args, **options))
+    return as_loss(parts[0] / parts[1] if reduction == "mean" else parts[0], x)
+
+
+def _unlike(caller: str, name: str, other: str) -> OperandTypeError:
+    return OperandTypeError(
+        f"{caller}: {name} is a plain tensor and {other} a DTensor: distribute {name} too, with "
+        "torch.distributed.tensor.distribute_tensor"
+    )
+
+
+def _group_of_lists(sorted_axes: Sequence[int], *operands: Any) -> ProcessGroup | None:
+    """Return the processes that the entries of samples are spread over; None: each has whole samples."""
+    from torch.distributed.tensor import Shard
+
+    for operand in operands:
+        for each in operand if isinstance(operand, tuple | list) else (operand,):
+            if not is_dtensor(each):
+                continue
+            of_entries = (*sorted_axes, operands[0].dim())  # the second is that of the columns of shares
+            for number, placement in enumerate(each.placements):
+                if isinstance(placement, Shard) and placement.dim in of_entries:
+                    return each.device_mesh.get_group(number)
+    return None
+
+
+class _Cut(NamedTuple):
+    """How a dimension of the mesh cuts the operands of a call.
+
+    Attributes:
+        axis: that of x along which it cuts samples; None: it cuts none.
+        columns: whether it cuts the columns of a payload.
+    """
+
+    axis: int | None
+    columns: bool = False
+
+
+class _Shards(NamedTuple):
+    """Which samples, or columns of a payload, this process has.
+
+    Attributes:
+        mesh: of the processes.
+        shape: that of x.
+        samples: the axes of samples.
+        columns: how many columns a payload has; 0: there is none.
+        cuts: by each dimension of the mesh.
+    """
+
+    mesh: DeviceMesh
+    shape: tuple[int, ...]
+    samples: tuple[int, ...]
+    columns: int
+    cuts: tuple[_Cut, ...]
+
+    @classmethod
+    def of(cls, x: DTensor, sorted_axes: Sequence[int], payload: Any) -> _Shards:
+        from torch.distributed.tensor import Shard
+
+        samples = tuple(axis for axis in range(x.dim()) if axis not in sorted_axes)
+        columns = payload.placements if is_dtensor(payload) else [None] * x.device_mesh.ndim
+        cuts = []
+        for of_x, of_payload in zip(x.placements, columns, strict=True):
+            if isinstance(of_x, Shard) and of_x.dim in samples:
+                cuts.append(_Cut(of_x.dim))
+            else:
+                cuts.append(_Cut(None, isinstance(of_payload, Shard) and of_payload.dim == x.dim()))
+        width = payload.shape[-1] if is_dtensor(payload) else 0
+        return cls(x.device_mesh, tuple(x.shape), samples, width, tuple(cuts))
+
+    def _place(self, operand: Tensor, name: str, cut: _Cut) -> int | None:
+        """Return the axis of an operand along which a dimension of the mesh cuts it; None: all have it."""
+        dims = operand.dim()
+        if cut.axis is None:
+            return dims - 1 if cut.columns and name == "payload" else None
+        number = self.samples.index(cut.axis)
+        if name == "steepness":  # it expands to the samples
+            place = dims - len(self.samples) + number
+            return place if place >= 0 and operand.shape[place] > 1 else None
+        if dims == len(self.samples) or (name == "target" and dims > len(self.shape)):
+            return number
+        return cut.axis if dims else None
+
+    def local(self, operand: Tensor, name: str) -> Tensor:
+        """Return what an operand has of the samples of this process."""
+        from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+
+        if not isinstance(operand, DTensor):
+            whole = [Replicate()] * self.mesh.ndim
+            operand = DTensor.from_local(operand, self.mesh, whole, run_check=False)
+        wanted, of_grad = [], []
+        for cut in self.cuts:
+            place = self._place(operand, name, cut)
+            wanted.append(Replicate() if place is None else Shard(place))
+            # What processes share has a gradient from each.
+            is_summed = place is None and (cut.axis is not None or cut.columns)
+            of_grad.append(Partial() if is_summed else wanted[-1])
+        return operand.redistribute(self.mesh, wanted).to_local(grad_placements=of_grad)
+
+    def whole(self, result: Tensor, where: Axes) -> DTensor:
+        """Return a result of the samples of this process as a part of that of all."""
+        from torch.distributed.tensor import DTensor, Replicate, Shard
+
+        shape, placements = list(result.shape), []
+        for axis, columns in self.cuts:
+            if axis is None:
+                place = result.dim() - 1 if columns else None
+                length = self.columns
+            else:
+                place, length = self.samples.index(axis), self.shape[axis]
+                match where:
+                    case Axes.OF_X:
+                        place = axis
+                    case Axes.LAST:
+                        place += result.dim() - len(self.samples)
+            if place is None:
+                placements.append(Replicate())
+                continue
+            shape[place] = length
+            placements.append(Shard(place))
+        strides = _strides(result, shape)
+        return DTensor.from_local(
+            result, self.mesh, placements, run_check=False, shape=tuple(shape), stride=strides
+        )
+
+    def total(self, parts: Tensor) -> DTensor:
+        """Return the sum of what all processes have of their samples."""
+        from torch.distributed.tensor import DTensor, Partial, Replicate
+
+        placements = [Replicate() if axis is None else Partial() for axis, _ in self.cuts]
+        of_all = DTensor.from_local(parts, self.mesh, placements, run_check=False)
+        return of_all.redistribute(self.mesh, [Replicate()] * self.mesh.ndim)
+
+
+def _wrapped(results: Any, shards: _Shards, places: Sequence[Axes]) -> Any:
+    if not isinstance(results, tuple):
+        return shards.whole(results, places[0])
+    wrapped = (
+        None if each is None else shards.whole(each, places[min(number, len(places) - 1)])
+        for number, each in enumerate(results)
+    )
+    # A named tuple takes its fields one by one.
+    return type(results)(*wrapped) if hasattr(results, "_fields") else tuple(wrapped)
+
+
+def _strides(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a dense tensor of a shape whose axes lie in memory as those of a part do."""
+    strides, step = [0] * len(shape), 1
+    for axis in sorted(range(len(shape)), key=lambda axis: (part.stride(axis), -axis)):
+        strides[axis] = step
+        step *= max(1, shape[axis])
+    return tuple(strides)
+
+
+def _has_dtensor(args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    return any(map(is_dtensor, args)) or any(map(is_dtensor, options.values()))
+
+
+def is_dtensor(operand: Any) -> bool:
+    """Return whether an operand is a DTensor."""
+    module = sys.modules.get(_MODULE)
+    return module is not None and isinstance(operand, module.DTensor)
+
+
+# Columns that a process of a group takes side by side, as many as kernels route together.
+_STRIPE = 32
+
+
+def columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Tensor, Tensor | None]:
+    """Return the target of a loss for the columns of this process.
+
+    Args:
+        group: processes that share out the columns of P.
+        payload: the target, as the routing takes it.
+        routing: a key of ROUTINGS, a loss.
+
+    Returns:
+        The target, in which no other items count. Of ranks, which count the same in each sample, also the
+        part of the sample's loss that these items are, (batch,).
+    """
+    own = _own_columns(group, payload.shape[-1], payload.device)
+    if ROUTINGS[routing].payload is not Payload.TARGET:
+        if payload.requires_grad:  # of shares
+            payload = _Same.apply(payload, group)  # type: ignore[no-untyped-call]
+        *_, rows, _ = payload.shape
+        is_kept = own | (torch.arange(rows, device=own.device) < rows - 1).unsqueeze(-1)
+        return torch.where(is_kept, payload, 0), None
+    counted = payload != IGNORED
+    share = (counted & own).sum(-1).double() / counted.sum(-1).clamp_min(1)
+    return torch.where(own, payload, IGNORED), share
+
+
+def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
+    """Return which of n columns of P are those of this process, (n,).
+
+    Stripes of columns are dealt out in turn, as those of a half of the wires take more comparators than
+    others.
+    """
+    from torch.distributed import get_rank, get_world_size
+
+    stripe = min(_STRIPE, -(-n // get_world_size(group)))
+    numbers = torch.arange(n, device=device) // stripe
+    return numbers % get_world_size(group) == get_rank(group)
+
+
+def grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
+    """Return keys (batch, n) and steepness (batch,), whose gradients are the sums of all processes'.
+
+    One all-reduce has both.
+    """
+    if not steepness.requires_grad:
+        return _Same.apply(keys, group), steepness  # type: ignore[no-untyped-call]
+    both = torch.cat([keys, steepness.unsqueeze(-1)], 1)
+    both = _Same.apply(both, group)  # type: ignore[no-untyped-call]
+    return both[:, :-1].contiguous(), both[:, -1]
+
+
+def summed(group: ProcessGroup, losses: Tensor) -> Tensor:
+    """Return the sum of the losses that the processes of a group have of their columns."""
+    return _Sum.apply(losses, group)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _Same(torch.autograd.Function):
+    """What all processes have, and use for a part of what they compute."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, group: ProcessGroup) -> Tensor:
+        ctx.group = group
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _Sum.apply(grad, ctx.group), None  # type: ignore[no-untyped-call]
+
+
+class _Sum(torch.autograd.Function):
+    """The sum of what the processes have, which they use alike."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, group: ProcessGroup) -> Tensor:
+        from torch.distributed import all_reduce
+
+        ctx.group = group
+        total = part.clone(memory_format=torch.contiguous_format)
+        all_reduce(total, group=group)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _Same.apply(grad, ctx.group), None  # type: ignore[no-untyped-call]
