@@ -5,9 +5,8 @@ a private folder, check, and publish with an atomic rename. An entry is a binary
 with its SHA-256, checked at every hit, because loading a damaged binary would end the process. A
 binary is never rewritten in place. When locks do not work the rename alone keeps entries whole.
 
-Whoever can write to the folder, or to a file in it, can run code in this process. So the folder and each
-file that is read must belong to this user, and nobody else may write to them. Files are made for their owner
-alone, whatever the umask. What was checked is then what is loaded: only its owner could change it in between.
+Whoever can write to the folder, or to a file in it, can run code in this process: `trust.py` says which files
+are read. Files are made for their owner alone, whatever the umask.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ import json
 import os
 import shlex
 import shutil
-import stat
 import tempfile
 import uuid
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -33,6 +32,14 @@ import filelock
 from nsc import library
 from nsc.errors import BuildError
 from nsc.runtime.build.notice import notice
+from nsc.runtime.build.trust import (
+    UntrustedError,
+    check_folder,
+    check_rights,
+    read_trusted,
+    resolved,
+    warn_untrusted,
+)
 
 _LOCK_SECONDS = 600
 
@@ -91,12 +98,13 @@ def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
     """
     source = library.expanded(source)
     entry = f"{name}-{_key(compiler, source, version)}"
-    for folder in _folders():
+    # Should the cache folder not serve, a temporary one of this process does.
+    for folder, check in ((user_folder(), check_folder), (_process_folder(), check_rights)):
         try:
             with notice(f"building {name}, kept in {folder}"):
-                return _build_in(folder, entry, compiler, source)
+                return _build_in(folder, check, entry, compiler, source)
         except OSError as error:
-            _warn_once(folder, error)
+            _warn_folder(folder, str(error))
     raise BuildError("neither the cache folder nor a temporary folder can be written; set NSC_CACHE_DIR")
 
 
@@ -105,7 +113,7 @@ def find(name: str, source: str, compiler: Compiler, version: str) -> Path | Non
     folder, entry = user_folder(), f"{name}-{_key(compiler, library.expanded(source), version)}"
     binary = folder / f"{entry}{compiler.binary_suffix}"
     try:
-        check_owner(folder)
+        check_folder(folder)
     except OSError:
         return None
     return binary if _valid(binary, folder / f"{entry}.json") else None
@@ -118,20 +126,15 @@ def _key(compiler: Compiler, source: str, version: str) -> str:
     return state.hexdigest()[:24]
 
 
-def _folders() -> list[Path]:
-    """Return the cache folder and, should it not serve, a temporary one of this process."""
-    return [user_folder(), _process_folder()]
-
-
 def user_folder() -> Path:
-    """Return the cache folder, which may not be there yet."""
+    """Return the cache folder, without links in its path; it may not be there yet."""
     configured = os.environ.get("NSC_CACHE_DIR")
     if configured:
         # In an environment file or a YAML list no shell has replaced the ~.
-        return Path(os.path.expanduser(configured))
+        return resolved(Path(os.path.expanduser(configured)))
     import platformdirs  # not needed where the folder is stated
 
-    return Path(platformdirs.user_cache_dir("nsc", appauthor=False))
+    return resolved(Path(platformdirs.user_cache_dir("nsc", appauthor=False)))
 
 
 @functools.cache
@@ -148,15 +151,17 @@ def _process_folder() -> Path:
     return folder
 
 
-def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Artifact:
+def _build_in(
+    folder: Path, check: Callable[[Path], None], entry: str, compiler: Compiler, source: str
+) -> Artifact:
     binary = folder / f"{entry}{compiler.binary_suffix}"
     record = folder / f"{entry}.json"
     if folder.is_dir():
-        check_owner(folder)
+        check(folder)
         if _valid(binary, record):
             return Artifact(binary, _command(compiler, binary), cached=True)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    check_owner(folder)
+    check(folder)
     lock = filelock.FileLock(folder / f"{entry}.lock", mode=0o600)
     with contextlib.suppress(filelock.Timeout, NotImplementedError):
         lock.acquire(timeout=_LOCK_SECONDS)
@@ -172,48 +177,25 @@ def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Arti
     return Artifact(binary, _command(compiler, binary), cached=False)
 
 
-def check_owner(folder: Path) -> None:
-    """Refuse a folder in which somebody else could plant code.
-
-    Raises:
-        PermissionError: it belongs to another user, or others may write to it.
-    """
-    _check_status(folder, folder.stat(), 0o700)
-
-
-def read_own(path: Path) -> bytes:
-    """Return what a file of a folder that was checked holds, if nobody else could have written it.
-
-    Raises:
-        PermissionError: it belongs to another user, or others may write to it.
-        OSError: there is none, it cannot be read, or it is a link.
-    """
-    # The rights are those of the file that is open, whatever its name stands for by then.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        _check_status(path, status, 0o600)
-        if not stat.S_ISREG(status.st_mode):
-            raise PermissionError(f"{path} is no plain file: remove it")
-        return file.read()
-
-
-def _check_status(path: Path, status: os.stat_result, rights: int) -> None:
-    if not hasattr(os, "getuid"):
-        return
-    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(
-            f"{path} belongs to another user or others may write to it: chmod it to {rights:o} or set "
-            "NSC_CACHE_DIR"
-        )
-
-
 def _valid(binary: Path, record: Path) -> bool:
+    """Say whether an entry may be used, and note the time in its record if so."""
     try:
-        recorded = json.loads(read_own(record))["sha256"]
-        return bool(recorded == hashlib.sha256(read_own(binary)).hexdigest())
+        recorded = json.loads(read_trusted(record))["sha256"]
+        is_whole = bool(recorded == hashlib.sha256(read_trusted(binary)).hexdigest())
+    except UntrustedError as error:
+        warn_untrusted(str(error))
+        return False
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
+    if is_whole:
+        note_use(record)
+    return is_whole
+
+
+def note_use(path: Path) -> None:
+    """Set a file's time to now, where that is allowed: `nsc cache` tells and removes by it."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
 
 
 def _command(compiler: Compiler, binary: Path) -> tuple[str, ...]:
@@ -244,7 +226,3 @@ def _warn_folder(folder: Path, why: str) -> None:
         RuntimeWarning,
         stacklevel=2,
     )
-
-
-def _warn_once(folder: Path, error: OSError) -> None:
-    _warn_folder(folder, str(error))

@@ -1,7 +1,7 @@
 """Texts that are kept in the folder of the build cache, from one process to the next.
 
 Who can write there can run code in this process, since libraries lie there too. So a text is trusted as they
-are: its folder and the file itself must belong to this user, and no other may write to them.
+are, by `trust.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsc.runtime.build.cache import check_owner, read_own, user_folder
+from nsc.runtime.build.cache import note_use, user_folder
+from nsc.runtime.build.trust import UntrustedError, check_folder, read_trusted, warn_untrusted
 
 _MOST_BYTES = 1 << 20
 
@@ -31,18 +32,25 @@ class Texts:
         """Return a text, or None where there is none that can be read and trusted."""
         path = self._path(name)
         try:
-            check_owner(path.parent)
-            text = read_own(path).decode()
-            return text if len(text) <= _MOST_BYTES else None
+            check_folder(path.parent)
+        except OSError:  # a build, which says so, comes soon
+            return None
+        try:
+            text = read_trusted(path).decode()
+        except UntrustedError as error:
+            warn_untrusted(str(error))
+            return None
         except (OSError, ValueError):
             return None
+        note_use(path)
+        return text if len(text) <= _MOST_BYTES else None
 
     def write(self, name: str, text: str) -> None:
         """Keep a text whole, for this user alone; where it cannot be written, it is not kept."""
         path = self._path(name)
         with contextlib.suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_owner(path.parent)
+            check_folder(path.parent)
             descriptor, private = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
             try:
                 with open(descriptor, "w", encoding="utf-8") as file:

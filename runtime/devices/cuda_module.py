@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from nsc.errors import BuildError, DeviceError, PackageError, ToolchainError
-from nsc.runtime.build.cache import read_own
 from nsc.runtime.build.nvrtc import INSTALL
+from nsc.runtime.build.trust import read_trusted
 from nsc.runtime.devices.launches import Block
 from nsc.wording import count
 
@@ -129,7 +129,7 @@ class CudaModule:
         self._name = name
         self._driver = _cupy().cuda.driver
         self._device = device
-        image = read_own(binary)
+        image = read_trusted(binary)
         if stated.encode() not in image:
             raise PackageError(
                 f"the manifest of {name} and the kernels in {binary} are not of one package: compile it again"

@@ -43,7 +43,8 @@ def test_what_others_may_write_is_not_trusted(folder, mode):
     texts.write("name", "text")
     (file,) = folder.iterdir()
     file.chmod(mode)
-    assert texts.read("name") is None
+    with pytest.warns(RuntimeWarning, match=r"others may write to .*name-1\.json; it is not used, but made"):
+        assert texts.read("name") is None
     file.chmod(0o600)
     folder.chmod(mode | 0o500)
     assert texts.read("name") is None
@@ -83,6 +84,19 @@ def test_who_asks_for_a_proof_gets_a_new_one(folder, monkeypatch, tmp_path, caps
         assert "sort" in "".join(capsys.readouterr())
     with pytest.raises(VerificationError):
         nsc.c_header(UNSORTED)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_a_proof_of_another_user_is_found_anew(folder):
+    """Its words are right, so nothing but its owner tells."""
+    nsc.compile("odd_even", 5, name="kept")
+    (file,) = folder.glob("proof-5-*")
+    os.chown(file, 12345, -1)
+    with pytest.warns(
+        RuntimeWarning, match="belongs to user 12345, and this process to user 0; it is not used"
+    ):
+        nsc.compile("odd_even", 5, name="found")
+    assert file.stat().st_uid == 0
 
 
 def test_operators_and_numpy_keep_their_proofs(folder):
