@@ -8,12 +8,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nsc.contract.exact import ELEMENTS, for_element
 from nsc.errors import BuildError, PackageError
 from nsc.runtime.build import background, cache
 from nsc.runtime.build.first_call import BACKGROUND, way_to_build
+from nsc.runtime.build.loading import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
 
 
@@ -100,18 +102,13 @@ class ElementLibraries:
         return f"{self.name}_{ELEMENTS[dtype]}", for_element(self._text, dtype)
 
     def _load(self, element: str) -> Callable[..., int]:
-        path = self.build(element).binary
-        try:
-            library = ctypes.CDLL(str(path))
-            facts = library.nsc_facts
-            function = getattr(library, self._function.name)
-        except (OSError, AttributeError) as error:
-            raise BuildError(
-                f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
-                "one that is not"
-            ) from None
-        facts.restype = ctypes.c_char_p
-        if facts().decode() != self._facts:
+        return used(partial(self.build, element), self._open)
+
+    def _open(self, path: Path) -> Callable[..., int]:
+        library = opened(path, "nsc_facts", self._function.name)
+        library.nsc_facts.restype = ctypes.c_char_p
+        if library.nsc_facts().decode() != self._facts:
             raise PackageError(f"{path} is another kernel than {self.name}: remove it")
+        function = library[self._function.name]
         function.argtypes, function.restype = list(self._function.arguments), ctypes.c_int32
-        return function  # type: ignore[no-any-return]
+        return function

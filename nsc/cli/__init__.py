@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from nsc.cli.caching import cache_command
 from nsc.cli.compiling import compile_command
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.drawing import draw_command
@@ -125,5 +126,6 @@ for _command in (
     show_command,
     explain_command,
     draw_command,
+    cache_command,
 ):
     main.add_command(_command)

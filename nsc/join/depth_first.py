@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 
 import numpy as np
 
 from nsc.compiler.verify import Cases, Integers
 from nsc.errors import ToolchainError
-from nsc.runtime.build import cache
+from nsc.runtime.build.cache import build
+from nsc.runtime.build.loading import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.version import VERSION
 
@@ -57,7 +59,7 @@ def depth_first_search(wires: int, comparators: Integers, ranks: Integers) -> Ca
         BuildError: the compiler failed.
     """
     try:
-        library = ctypes.CDLL(str(cache.build("depth_first", _SOURCE, find_toolchain(), VERSION).binary))
+        library = used(partial(build, "depth_first", _SOURCE, find_toolchain(), VERSION), opened)
     except ToolchainError:
         return None
     return _Search(library, wires, comparators, ranks)

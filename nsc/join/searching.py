@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.search import Comparators, Effort, Outcome, Problem, Round, Standing, run_round
 from nsc.errors import NetworkError
-from nsc.runtime.build import cache as builds
+from nsc.runtime.build.cache import build
+from nsc.runtime.build.loading import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.version import VERSION
 from nsc.wording import count
@@ -66,7 +67,7 @@ class SearchEngine:
     """
 
     def __init__(self) -> None:
-        library = ctypes.CDLL(str(builds.build("search", _SOURCE, find_toolchain(), VERSION).binary))
+        library = used(partial(build, "search", _SOURCE, find_toolchain(), VERSION), opened)
         self._search, self._removable = library.nsc_search, library.nsc_removable
         self._search.restype = self._removable.restype = ctypes.c_int64
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from nsc.contract.exact import ELEMENTS, ExactSource
+from nsc.runtime.build.loading import used
 from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_device, index_of
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, ExactLaunches, exact_launches
 from nsc.runtime.exact.cubin import build
@@ -56,8 +58,11 @@ class _CupyProgram(CudaModule):
         device = find_device(source.name, index)
         value_bytes = getattr(torch, dtype).itemsize
         self.launches = exact_launches(source, value_bytes, device.shared_bytes)
-        binary = build(source, dtype, device.architecture, self.launches).binary
-        super().__init__(source.name, binary, source.facts, self.launches.blocks, device)
+        load = super().__init__
+        used(
+            partial(build, source, dtype, device.architecture, self.launches),
+            lambda binary: load(source.name, binary, source.facts, self.launches.blocks, device),
+        )
 
 
 class CudaSort(KernelSort):

@@ -15,8 +15,9 @@ import numpy as np
 
 from nsc.contract.tables import NetworkTables
 from nsc.runtime.build import cache
+from nsc.runtime.build.loading import opened
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.relaxed.library import Functions, functions_of, opened
+from nsc.runtime.relaxed.library import Functions, functions_of
 
 _NARROW = np.dtype([("pattern", "u1"), ("rows", "u1", 4), ("slots", "i4", 4)], align=True)
 # The tables of nsc::AnyNetwork, in order, with the type of a number.

@@ -21,6 +21,7 @@ from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, PackageError, ToolchainError
 from nsc.runtime.build import background, cache
 from nsc.runtime.build.first_call import BACKGROUND, ENGINE, WAIT, way_to_build
+from nsc.runtime.build.loading import used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.engine import Engine, engine_name
 from nsc.runtime.relaxed.engine import build as build_engine
@@ -167,7 +168,8 @@ class Kernel:
             BuildError: the compiler failed, or the library cannot be loaded.
             PackageError: the library is another kernel's.
         """
-        return Library(self.build().binary, self.manifest.stated("cpu"), self.reals)
+        stated = self.manifest.stated("cpu")
+        return used(self.build, lambda binary: Library(binary, stated, self.reals))
 
     def build_engines(self) -> None:
         """Build the engines that run this network, unless the cache has them.
@@ -190,7 +192,12 @@ class Kernel:
         tables = NetworkTables.from_text(self.files[TABLES])
         if (tables.wires, tables.comparators, tables.levels) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
-        return Engine(paths, tables)
+        try:
+            return Engine(paths, tables)
+        except BuildError:
+            if all(path.exists() for path in paths.values()):
+                raise
+            return None  # somebody cleared the cache
 
     def _take_over(self) -> None:
         """Build the library and let it take the place of what serves, between calls."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from nsc.contract.interface import function_name
 from nsc.contract.manifest import check_stated
-from nsc.errors import BuildError
+from nsc.runtime.build.loading import opened
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,24 +63,6 @@ _SIGNATURES: dict[str, list[Any]] = {
     "forward": [*_CALL, *[_POINTER] * 4],
     "backward": [*_CALL, *[_POINTER] * 8],
 }
-
-
-def opened(path: Path, *names: str) -> ctypes.CDLL:
-    """Return a library that has some functions.
-
-    Raises:
-        BuildError: it cannot be loaded, or has not all of them.
-    """
-    try:
-        library = ctypes.CDLL(str(path))
-        for name in names:
-            getattr(library, name)
-    except (OSError, AttributeError) as error:
-        raise BuildError(
-            f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
-            "one that is not"
-        ) from None
-    return library
 
 
 def functions_of(library: ctypes.CDLL, real: str, has_handle: bool = False) -> Functions:

@@ -102,10 +102,12 @@ def completions(*words):
 
 def test_the_module_completes_under_the_commands_name():
     assert completions("verify", "odd_even_") == ["odd_even_merge"]
+    assert completions("cache", "") == ["clear", "list", "size", "where"]
+    assert completions("cache", "clear", "--o") == ["--older-than"]
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(main.commands) - {"engine", "filter", "list", "records", "search"})
+    "name", sorted(set(main.commands) - {"cache", "doctor", "engine", "filter", "list", "records", "search"})
 )
 def test_every_command_completes_networks_and_formats(name):
     Path("best.cn").touch()

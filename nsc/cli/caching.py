@@ -1,0 +1,74 @@
+"""nsc cache."""
+
+from __future__ import annotations
+
+import time
+
+import click
+from rich.filesize import decimal
+
+from nsc.runtime.build.cache import user_folder
+from nsc.runtime.build.entries import clear, entries_of
+
+
+@click.group("cache")
+def cache_command() -> None:
+    """Look at the cache of built kernels and kept proofs, and clear it.
+
+    What is removed is built or proved again when it is needed.
+    """
+
+
+@cache_command.command("where")
+def where_command() -> None:
+    """Print the folder of the cache."""
+    click.echo(user_folder())
+
+
+@cache_command.command("list")
+def list_command() -> None:
+    """List what is there, used last first.
+
+    A line has a name, what it is, its size and when it was last used: a library or a CUDA binary with the
+    name of its kernel, a proof with the wires of its network. What a killed process left is unfinished.
+    """
+    entries, others = entries_of(user_folder())
+    width = max((len(entry.what) for entry in entries), default=0)
+    for entry in entries:
+        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
+        click.echo(f"{entry.what:{width}}  {entry.kind:11}  {decimal(entry.size):>9}  {used}")
+    for path in others:
+        click.echo(f"nsc: note: {path} is not nsc's", err=True)
+
+
+@cache_command.command("size")
+def size_command() -> None:
+    """Print how many entries there are, and how large they are together."""
+    entries, _ = entries_of(user_folder())
+    click.echo(f"{_entries(len(entries))}, {decimal(sum(entry.size for entry in entries))}")
+
+
+@cache_command.command("clear")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="DAYS",
+    help="Remove only what was last used so many days ago.",
+)
+def clear_command(older_than: float) -> None:
+    """Remove what is there, and say how much that frees.
+
+    What another process builds now is kept, and so are files that nsc did not write. Both are named.
+    """
+    folder = user_folder()
+    cleared = clear(folder, older_than)
+    click.echo(f"removed {_entries(cleared.entries)}, which frees {decimal(cleared.size)}")
+    for entry in cleared.kept:
+        click.echo(f"kept {entry.what}: a process builds it now")
+    for path in entries_of(folder)[1]:
+        click.echo(f"kept {path}: it is not nsc's")
+
+
+def _entries(number: int) -> str:
+    return f"{number:,} {'entry' if number == 1 else 'entries'}"

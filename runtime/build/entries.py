@@ -1,0 +1,151 @@
+"""Entries: what lies in the folder of the build cache, to look at and to remove."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+
+from nsc.errors import BuildError
+from nsc.runtime.build.trust import UntrustedError, check_folder
+
+# Names of what `cache.py` and `texts.py` write; what begins with a dot is not finished.
+_NAMES = (
+    re.compile(r"(?P<entry>(?P<what>\w+)-[0-9a-f]{24})\.(?:cpp|so|cu|cubin|json|lock)"),
+    re.compile(r"(?P<entry>(?P<what>proof-\d+)-[0-9a-f]{24}-.+)\.json"),
+    re.compile(r"\.(?P<entry>(?P<what>\w+|proof-\d+)-[0-9a-f]{24})[-.].+"),
+)
+_KINDS = {".so": "library", ".cubin": "CUDA binary"}
+_DAY = 24 * 60 * 60
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A build, a proof, or what was left of one that was killed.
+
+    Attributes:
+        name: begins the names of its files.
+        what: the name of a kernel, or of a proof `proof-` and the number of wires.
+        paths: its files, and folders of unfinished builds; what makes it valid comes first.
+        size: bytes.
+        used: when it was last used, in seconds since the epoch.
+    """
+
+    name: str
+    what: str
+    paths: tuple[Path, ...]
+    size: int
+    used: float
+
+    @property
+    def kind(self) -> str:
+        """What it is: library, CUDA binary, proof or unfinished."""
+        if self.paths[0].suffix != ".json":
+            return "unfinished"
+        return next((_KINDS[path.suffix] for path in self.paths if path.suffix in _KINDS), "proof")
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """What a removal did.
+
+    Attributes:
+        entries, size: how many entries and bytes it removed.
+        kept: entries that another process builds.
+    """
+
+    entries: int
+    size: int
+    kept: tuple[Entry, ...]
+
+
+def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
+    """Return the entries of a cache folder, those used last first, and what else lies there.
+
+    Raises:
+        BuildError: the folder cannot be read.
+    """
+    try:
+        paths = sorted(folder.iterdir())
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise BuildError(f"cannot read {folder}: {error.strerror}") from None
+    found: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    others = []
+    for path in paths:
+        match = next(filter(None, (name.fullmatch(path.name) for name in _NAMES)), None)
+        if match is None:
+            others.append(path)
+        elif path.suffix != ".lock":
+            found[match["entry"], match["what"]].append(path)
+    entries = [_entry(name, what, together) for (name, what), together in found.items()]
+    return sorted(entries, key=lambda entry: (-entry.used, entry.name)), others
+
+
+def clear(folder: Path, older_than: float = 0) -> Cleared:
+    """Remove the entries of a cache folder, but for those that another process builds now.
+
+    A process that has found an entry and has not yet loaded it builds it again, see `loading.used`. Files of
+    locks stay, with 0 bytes: a new one of the same name would let in others beside those who wait.
+
+    Args:
+        folder: the cache folder.
+        older_than: days since the last use of what is removed.
+
+    Raises:
+        BuildError: another user could have planted something there, or a file cannot be removed.
+    """
+    newest = time.time() - older_than * _DAY
+    old = [entry for entry in entries_of(folder)[0] if entry.used <= newest]
+    removed: list[Entry] = []
+    kept: list[Entry] = []
+    if old:
+        try:
+            check_folder(folder)
+        except UntrustedError as error:
+            raise BuildError(f"nothing is removed: {error}") from None
+    for entry in old:
+        (removed if _remove(folder, entry) else kept).append(entry)
+    return Cleared(len(removed), sum(entry.size for entry in removed), tuple(kept))
+
+
+def _entry(name: str, what: str, paths: list[Path]) -> Entry:
+    """Return an entry of which other processes may write or remove files meanwhile."""
+    paths.sort(key=lambda path: (path.name.startswith("."), path.suffix != ".json"))
+    folders = [path for path in paths if not path.is_symlink()]
+    inside = [Path(top, file) for path in folders for top, _, files in os.walk(path) for file in files]
+    statuses = []
+    for path in (*paths, *inside):
+        with contextlib.suppress(OSError):
+            statuses.append(path.lstat())
+    times = [status.st_mtime for status in statuses]
+    return Entry(name, what, tuple(paths), sum(s.st_size for s in statuses), max(times, default=0.0))
+
+
+def _remove(folder: Path, entry: Entry) -> bool:
+    """Remove an entry, and say so; False: a process builds it."""
+    lock = filelock.FileLock(folder / f"{entry.name}.lock", mode=0o600)
+    try:
+        if not entry.what.startswith("proof-"):  # a proof is one file, and has no lock
+            with contextlib.suppress(NotImplementedError):
+                lock.acquire(timeout=0)
+        for path in entry.paths:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    except filelock.Timeout:
+        return False
+    except OSError as error:
+        raise BuildError(f"cannot remove {error.filename}: {error.strerror}") from None
+    finally:
+        lock.release()
+    return True
