@@ -113,20 +113,27 @@ def is_installed() -> bool:
     return importlib.util.find_spec("cupy") is not None
 
 
+def version() -> str:
+    """Return the version of NVRTC.
+
+    Raises:
+        ToolchainError: no CuPy or no NVRTC.
+    """
+    return ".".join(map(str, _nvrtc().getVersion()))
+
+
 def find_nvrtc(architecture: str) -> Nvrtc:
     """Return the compiler for an architecture, such as sm_90.
 
     Raises:
         ToolchainError: no CuPy or no NVRTC, or one that does not know the architecture.
     """
-    nvrtc = _nvrtc()
-    version = ".".join(map(str, nvrtc.getVersion()))
-    known = [f"sm_{number}" for number in nvrtc.getSupportedArchs()]
+    known = [f"sm_{number}" for number in _nvrtc().getSupportedArchs()]
     if architecture not in known:
         raise ToolchainError(
-            f"NVRTC {version} knows no architecture {architecture!r}; known: {', '.join(known)}"
+            f"NVRTC {version()} knows no architecture {architecture!r}; known: {', '.join(known)}"
         )
-    return Nvrtc(architecture, version)
+    return Nvrtc(architecture, version())
 
 
 def whole(cubin: bytes) -> bytes:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from nsc.errors import BuildError, ToolchainError
@@ -42,6 +43,8 @@ _GCC_FLAGS_RELAXED = (
     "-fno-rerun-cse-after-loop",
 )
 _ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
+# Of the commands of GCC and clang, the words in front of one that says something of the processor.
+_PROCESSOR = ("--param", "-triple", "-target-cpu", "-target-feature", "-tune-cpu")
 _PROBE_SECONDS = 60
 _COMPILE_SECONDS = 600
 
@@ -68,6 +71,15 @@ class Toolchain:
         """All that a library depends on, apart from its source."""
         system = (sys.platform, platform.machine(), "-".join(platform.libc_ver()))
         return (shlex.join(self.command), self.version, self.instruction_set, *system)
+
+    def macros(self) -> frozenset[str]:
+        """Return the names that the compiler defines, which say what instructions the processor has.
+
+        Raises:
+            BuildError: the compiler does not run.
+        """
+        text = _output((*self.command, "-dM", "-E", "-x", "c++", os.devnull))
+        return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
 
     def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
         """Return the complete build command."""
@@ -118,23 +130,32 @@ def _find(
     relaxed: bool, nsc_cxx: str | None, cxx: str | None, path: str | None, cxxflags: str | None
 ) -> Toolchain:
     flags = _added_flags(cxxflags or "")
-    if nsc_cxx:
-        program = _located(nsc_cxx)
-        if program is None:
-            raise ToolchainError(
-                f"NSC_CXX is {nsc_cxx!r}, and no such program is on the PATH: correct or unset it"
-            )
-        return _probe(program, flags, relaxed)
-    for candidate in filter(None, (cxx, "c++", "g++", "clang++")):
-        program = _located(candidate)
-        if program is not None:
-            return _probe(program, flags, relaxed)
-    if importlib.util.find_spec("ziglang") is not None:
-        return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS), flags, relaxed)
-    tried = f"$NSC_CXX (unset), $CXX ({cxx or 'unset'}), c++, g++, clang++, the ziglang package"
-    raise ToolchainError(
-        f"no C++ compiler found; tried {tried}. Install g++ or clang, or pip install ziglang"
-    )
+    programs = _programs(nsc_cxx, cxx)
+    if nsc_cxx and _located(nsc_cxx) is None:
+        raise ToolchainError(
+            f"NSC_CXX is {nsc_cxx!r}, and no such program is on the PATH: correct or unset it"
+        )
+    program = next(filter(None, programs.values()), None)
+    if program is None:
+        raise ToolchainError(
+            f"no C++ compiler found; tried {', '.join(programs)}. "
+            "Install g++ or clang, or pip install ziglang"
+        )
+    return _probe(program, flags, relaxed)
+
+
+def looked_for() -> dict[str, str | None]:
+    """Return what `find_toolchain` looks for, in order, each with its program; None: it is not there."""
+    programs = _programs(os.environ.get("NSC_CXX"), os.environ.get("CXX"))
+    return {name: None if found is None else shlex.join(found[0]) for name, found in programs.items()}
+
+
+def _programs(nsc_cxx: str | None, cxx: str | None) -> dict[str, _Program | None]:
+    stated = {f"$NSC_CXX ({nsc_cxx or 'unset'})": nsc_cxx, f"$CXX ({cxx or 'unset'})": cxx}
+    names = {**stated, **{name: name for name in ("c++", "g++", "clang++")}}
+    has_zig = importlib.util.find_spec("ziglang") is not None
+    zig = ((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS) if has_zig else None
+    return {**{name: _located(command or "") for name, command in names.items()}, "the ziglang package": zig}
 
 
 def _added_flags(cxxflags: str) -> tuple[str, ...]:
@@ -175,8 +196,17 @@ def _probe(compiler: _Program, added: tuple[str, ...], relaxed: bool) -> Toolcha
             raise
         hint = f"its last flags are those of NSC_CXXFLAGS, {shlex.join(added)!r}: correct or unset it"
         raise BuildError(f"{error}\n{hint}", error.command, error.log) from None
-    resolved = [line for line in verbose.splitlines() if "cc1" in line]
+    resolved = [_instructions(line) for line in verbose.splitlines() if "cc1" in line]
     return Toolchain(command, version.strip(), "\n".join(resolved))
+
+
+def _instructions(line: str) -> str:
+    """Return what a compiler's own command says of the processor.
+
+    Other words name temporary files and the working folder, so that no two processes would share a key.
+    """
+    pairs = pairwise(line.replace('"', "").split())
+    return " ".join(word for before, word in pairs if word.startswith("-m") or before in _PROCESSOR)
 
 
 def _verbose(command: tuple[str, ...]) -> str:

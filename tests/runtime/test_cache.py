@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -373,11 +374,36 @@ def test_without_a_compiler_the_reference_serves_with_one_warning(folder, tmp_pa
 
 @pytest.mark.nightly("another compiler builds a whole kernel")
 def test_ziglang_is_tried_before_the_reference(folder, tmp_path):
+    """And what it has built serves the next process."""
     pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
     empty = tmp_path / "bin"
     empty.mkdir()
-    output = finish(start(USE, "zig", PATH=str(empty), NSC_CXXFLAGS="-O0"))
-    assert output == "[1.0, 2.0, 3.0] True []\n"
+    for _ in range(2):
+        output = finish(start(USE, "zig", PATH=str(empty), NSC_CXXFLAGS="-O0"))
+        assert output == "[1.0, 2.0, 3.0] True []\n"
+    assert len(list(folder.glob("*.so"))) == 1
+
+
+IDENTITY = """
+from nsc.runtime.build.toolchain import find_toolchain
+print(find_toolchain().identity)
+"""
+
+
+@pytest.mark.parametrize("compiler", ["c++", "ziglang"])
+def test_a_key_depends_on_no_process_and_no_working_folder(compiler, tmp_path, monkeypatch):
+    """The commands that a compiler runs in turn name temporary files and the working folder."""
+    if compiler == "ziglang":
+        pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
+        monkeypatch.setenv("PATH", str(tmp_path))
+    identities = set()
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        identities.add(finish(start(IDENTITY)))
+    (identity,) = identities
+    assert compiler in identity
+    assert "avx2" in identity.lower() or platform.machine() != "x86_64"
 
 
 def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
