@@ -1,0 +1,74 @@
+"""Built kernels need the libraries of C and C++ alone: neither libtorch nor the CUDA runtime."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import nsc
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
+from nsc.compiler.windows import Window
+from nsc.compiler.windows.compiling import compile_filter
+from nsc.join.exact import exact_kernel
+from nsc.runtime.relaxed.kernel import Kernel
+from nsc.runtime.windows.kernel import FilterKernel
+
+pytestmark = pytest.mark.slow("kernels are built")
+
+# Of C++ a function that unwinds the stack.
+LIBRARIES = re.compile(r"(?:libc|libm|libgcc_s|libstdc\+\+|ld-linux[\w-]*)\.so\.\d")
+FUNCTIONS = re.compile(r"\w+@(?:GLIBC|GCC|CXXABI)_[\d.]+")
+
+
+def run(*command):
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
+
+
+def needed(library):
+    """Return the libraries that a library is linked with, and the symbols that it looks for in others."""
+    libraries = re.findall(r"\(NEEDED\) .*\[(.*)\]", run("readelf", "-d", library))
+    symbols = re.findall(r"^ +U (\S+)$", run("nm", "-D", "--undefined-only", library), re.MULTILINE)
+    return libraries, symbols
+
+
+def foreign(library):
+    """Return what a library needs beside the libraries of C and C++."""
+    libraries, symbols = needed(library)
+    return [name for name in libraries if not LIBRARIES.fullmatch(name)] + [
+        name for name in symbols if not FUNCTIONS.fullmatch(name)
+    ]
+
+
+@pytest.fixture(scope="module")
+def binaries(tmp_path_factory):
+    """Build a kernel of each subject in an empty cache, and return its libraries by name."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NSC_CACHE_DIR", str(folder))
+        dtypes = ("float32", "float64")
+        request = Request("bitonic", 8, version=nsc.__version__, dtypes=dtypes, name="relaxed")
+        Kernel(compile_network(request).package.files).build()
+        exact_kernel.__wrapped__(8).function("float32")
+        FilterKernel(compile_filter(Window.of((3, 3)), version=nsc.__version__).source).build("uint8")
+    return {path.name.split("-")[0]: path for path in folder.glob("*.so")}
+
+
+@pytest.mark.skipif(not (shutil.which("nm") and shutil.which("readelf")), reason="no binutils")
+@pytest.mark.parametrize("name", ["relaxed", "best_8_exact_float32", "median_3x3_uint8"])
+def test_a_kernel_needs_no_other_library(binaries, name):
+    libraries, symbols = needed(binaries[name])
+    assert "libc.so.6" in libraries
+    assert symbols
+    assert foreign(binaries[name]) == []
+
+
+def test_other_libraries_are_seen():
+    found = foreign(Path(torch.__file__).parent / "lib" / "libtorch.so")
+    assert "libtorch_cpu.so" in found
+    assert foreign(Path(torch.__file__).parent / "lib" / "libc10.so")
