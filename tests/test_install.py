@@ -193,6 +193,7 @@ def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_pat
         ("filter 3x3 --median", "median_3x3"),
         ("explain bitonic --n 8", "codelet"),
         ("list --n 4", "best"),
+        ("doctor", "all is well"),
     )
     program = "import json, sys\nfrom click.testing import CliRunner\nfrom nsc.cli import main\n"
     program += "run = lambda line: CliRunner().invoke(main, line.split()).output\n"

@@ -1,7 +1,7 @@
 """The command line: a file per command or two.
 
-Exit codes: 0 done, or proved; 1 refuted; 2 bad input, no toolchain, or output that cannot be written; 3
-unproved; 130 interrupted.
+Exit codes: 0 done, or proved; 1 refuted, or not all is well; 2 bad input, no toolchain, or output that cannot
+be written; 3 unproved; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nsc.cli.compiling import compile_command
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.drawing import draw_command
 from nsc.cli.engines import engine_command
+from nsc.cli.examining import doctor_command
 from nsc.cli.filtering import filter_command
 from nsc.cli.headers import header_command
 from nsc.cli.records import records_command
@@ -127,5 +128,6 @@ for _command in (
     explain_command,
     draw_command,
     cache_command,
+    doctor_command,
 ):
     main.add_command(_command)

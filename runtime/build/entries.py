@@ -77,7 +77,7 @@ def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
     except FileNotFoundError:
         return [], []
     except OSError as error:
-        raise BuildError(f"cannot read {folder}: {error.strerror}") from None
+        raise BuildError(f"cannot read {folder}: {error.strerror}; NSC_CACHE_DIR may name another") from None
     found: dict[tuple[str, str], list[Path]] = defaultdict(list)
     others = []
     for path in paths:
@@ -115,6 +115,13 @@ def clear(folder: Path, older_than: float = 0) -> Cleared:
     for entry in old:
         (removed if _remove(folder, entry) else kept).append(entry)
     return Cleared(len(removed), sum(entry.size for entry in removed), tuple(kept))
+
+
+def remove(binary: Path) -> None:
+    """Remove the entry of a binary, unless another process builds it."""
+    for entry in entries_of(binary.parent)[0]:
+        if binary in entry.paths:
+            _remove(binary.parent, entry)
 
 
 def _entry(name: str, what: str, paths: list[Path]) -> Entry:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import Status
+from nsc.runtime.build.cache import Artifact
 from nsc.runtime.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
@@ -128,6 +129,10 @@ class ExactKernel:
             BuildError: the compiler failed, or the library cannot be loaded.
         """
         return ExactFunction(self.source, self._libraries.function(dtype))
+
+    def build(self, dtype: str) -> Artifact:
+        """Return the library for a type of values; errors as in `function`."""
+        return self._libraries.build(dtype)
 
     def serves(self, dtype: str, build: str | None) -> bool:
         """Say whether a call is to take `function`; see `ElementLibraries.serves`."""

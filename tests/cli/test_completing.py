@@ -102,6 +102,7 @@ def completions(*words):
 
 def test_the_module_completes_under_the_commands_name():
     assert completions("verify", "odd_even_") == ["odd_even_merge"]
+    assert completions("do") == ["doctor"]
     assert completions("cache", "") == ["clear", "list", "size", "where"]
     assert completions("cache", "clear", "--o") == ["--older-than"]
 

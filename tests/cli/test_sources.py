@@ -16,7 +16,7 @@ from nsc.compiler.formats import write_network
 # What a command needs besides a network, where it writes files or takes long.
 REST = {"draw": ["-o", "out.svg"], "compile": ["--target", "cuda"]}
 # Commands without a network.
-OTHERS = {"cache", "engine", "filter", "list", "records", "search"}
+OTHERS = {"cache", "doctor", "engine", "filter", "list", "records", "search"}
 TAKERS = sorted(set(main.commands) - OTHERS)
 
 FROM_ONE = "1:3,2:4\n1:2,3:4\n2:3"
