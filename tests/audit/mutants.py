@@ -31,6 +31,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/relaxed/call.h": [
         ("{ return steepness[«sample * steepness_stride»]; }", "0"),
         ("uint8_t((«reaches[word * count + i] & wanted[k]») != 0)", "0"),
+        ("any |= «target.truth(c).weight != 0»;", "false"),
     ],
     "library/nsc/verify/depth_first.h": [
         ("(zero_lo | zero_hi) << ends.lo | «(zero_lo & zero_hi)» << ends.hi", "zero_hi"),
@@ -54,7 +55,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     ],
     "library/nsc/relaxed/plan.h": [
         ("level_of[lo] = level_of[hi] = «level + 1»;", "level"),
-        ("any |= «on[each.rows[row] * words + word]»;", "0"),
+        ("any |= «on[each.rows[row]]»;", "0"),
         ("next->slot = codelet.slot + «done»,", "0"),
         ("if («network.flips[codelet.flips].words[i / 64] >> i % 64 & 1») exchange", "false"),
         ("uint8_t(«reaches ? butterfly.rows[k] : plan.wires»);", "butterfly.rows[k]"),

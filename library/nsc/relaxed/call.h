@@ -152,14 +152,16 @@ struct Call {
     }
     // Finds the blocks that each butterfly is run on, a bit for each of the `used` blocks of a
     // group from block `first` on. For P these are the blocks that the butterfly is reached by, or
-    // that it reaches; for any other payload, all, and for rows of P of a long network.
-    void find_blocks(uint8_t *on, int64_t sample, int64_t first, int64_t used) const {
+    // that it reaches; for any other payload, all, and for rows of P of a long network. `cones` are
+    // those of the group's word.
+    void find_blocks(uint8_t *on, const uint64_t *cones, int64_t sample, int64_t first,
+                     int64_t used) const {
         // Copies, as a byte that is written might be part of the plan to the compiler.
         const int64_t words = plan.cone_words(), count = plan.butterfly_count;
-        const uint64_t *reached_by = plan.reached_by, *reaches = plan.reaches;
+        const uint64_t *reaches = plan.reaches;
         const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
-            find_cone_blocks(on, butterflies(), reached_by, count, first, used);
+            find_cone_blocks(on, cones, count, first, used);
         } else if (has_ranks(routing) && reaches) {
             memset(on, 0, count);
             for (int64_t word = 0; word < words; ++word) {
@@ -180,47 +182,42 @@ struct Call {
         }
     }
     // The butterflies that a group of a sample's columns takes, if its merge is apart or not.
-    Steps steps_of(int64_t sample, int64_t group, uint8_t *on, bool is_apart) const {
+    Steps steps_of(int64_t sample, int64_t group, uint8_t *on, const uint64_t *cones,
+                   bool is_apart) const {
         const int64_t first = group * group_blocks, used = used_in(group);
         if (is_apart) {
-            find_cone_blocks(on, plan.front_butterflies, plan.front_reached_by, plan.front_count,
-                             first, used);
+            find_cone_blocks(on, cones, plan.front_count, first, used);
             return {plan.front_butterflies, on, 0, plan.front_count};
         }
-        find_blocks(on, sample, first, used);
+        find_blocks(on, cones, sample, first, used);
         return {butterflies(), on, 0, plan.butterfly_count};
     }
-    // Of butterflies that are reached by cones, `count` of each word.
-    void find_cone_blocks(uint8_t *on, const Butterfly *butterflies, const uint64_t *reached_by,
-                          int64_t count, int64_t first, int64_t used) const {
+    // The word of light cones that the columns of a group are in.
+    static int64_t word_of(int64_t group) {
+        return group * group_blocks * lanes<real> / cone_columns / 64;
+    }
+    // A word of the light cones of the butterflies, if its merge is apart or not. Those of a long
+    // network are found in `memory`, where there is room for them and for a word of each wire.
+    const uint64_t *cones_of(int64_t word, bool is_apart, uint64_t *memory) const {
+        const int64_t count = is_apart ? plan.front_count : plan.butterfly_count;
         if constexpr (P::may_be_long)
-            if (plan.is_long()) return follow_blocks(on, butterflies, count, first, used);
+            if (plan.is_long()) {
+                const Butterfly *each = is_apart ? plan.front_butterflies : plan.butterflies;
+                follow_cones(plan.wires, each, count, word, memory + count, memory);
+                return memory;
+            }
+        return (is_apart ? plan.front_reached_by : plan.reached_by) + word * count;
+    }
+    // Of butterflies that are reached by cones.
+    void find_cone_blocks(uint8_t *on, const uint64_t *cones, int64_t count, int64_t first,
+                          int64_t used) const {
         const uint32_t every = (uint32_t(1) << used) - 1;
         const int64_t cone = first * lanes<real> / cone_columns;
-        const uint64_t *cones = reached_by + cone / 64 * count;
         for (int64_t i = 0; i < count; i += lanes<uint64_t>) {
             const int64_t left = count - i < lanes<uint64_t> ? count - i : lanes<uint64_t>;
             const Bytes blocks = __builtin_convertvector(
                 blocks_in(load(cones + i, left) >> uint64_t(cone % 64)) & uint64_t(every), Bytes);
             memcpy(on + i, &blocks, left);
-        }
-    }
-    // The same of a long network, whose light cones are found anew for each group. Behind `on`
-    // there is a byte for each wire.
-    void follow_blocks(uint8_t *on, const Butterfly *butterflies, int64_t count, int64_t first,
-                       int64_t used) const {
-        const int64_t most = count > plan.butterfly_count ? count : plan.butterfly_count;
-        uint8_t *const reach = on + most;
-        memset(reach, 0, plan.wires);
-        for (int64_t k = 0; k < used; ++k)
-            memset(reach + (first + k) * lanes<real>, 1 << k, width_of((first + k) * lanes<real>));
-        for (int64_t i = 0; i < count; ++i) {
-            const Butterfly &each = butterflies[i];
-            const int32_t rows = rows_of(each.pattern);
-            uint8_t any = 0;
-            for (int32_t row = 0; row < rows; ++row) any |= reach[each.rows[row]];
-            for (int32_t row = 0; row < rows; ++row) reach[each.rows[row]] = any;
-            on[i] = any;
         }
     }
     // The blocks of a group in its cones: a block has as many columns as a cone, or half as many.

@@ -158,8 +158,8 @@ struct Plan : Network {
     // Light cones, a bit for each cone_columns columns of P that reach butterfly b, or rows that
     // the mirrored butterfly b reaches. All other columns or rows are zero there. Word w of b is
     // number w * butterfly_count + b, so that butterflies fill registers.
-    // A long network has none: it finds the cones of a group of columns when it routes them, and
-    // takes its few rows everywhere.
+    // A long network has none: it finds a word when it routes its columns, and takes its few rows
+    // everywhere.
     uint64_t *reached_by, *reaches;
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;
@@ -379,34 +379,38 @@ Status find_front(P &plan) {
     return ok;
 }
 
-// Finds the light cones. A column that reaches one of a butterfly's wires reaches all of them
-// behind it. Rows do the same backwards.
+// Finds a word of the light cones of butterflies. A column that reaches one of a butterfly's wires
+// reaches all of them behind it. Rows do the same backwards. `on` is memory for a word of each
+// wire.
+inline void follow_cones(int64_t wires, const Butterfly *butterflies, int64_t count, int64_t word,
+                         uint64_t *on, uint64_t *of_butterflies) {
+    memset(on, 0, sizeof(uint64_t) * wires);
+    const int64_t first = word * 64 * cone_columns, end = first + 64 * cone_columns;
+    for (int64_t w = first; w < end && w < wires; ++w) on[w] = uint64_t(1) << w / cone_columns % 64;
+    for (int64_t k = 0; k < count; ++k) {
+        const Butterfly &each = butterflies[k];
+        const int32_t rows = rows_of(each.pattern);
+        uint64_t any = 0;
+        for (int32_t row = 0; row < rows; ++row) any |= on[each.rows[row]];
+        for (int32_t row = 0; row < rows; ++row) on[each.rows[row]] = any;
+        of_butterflies[k] = any;
+    }
+}
+
 template <class P>
 Status find_cones(P &plan) {
-    const int64_t words = plan.cone_words();
-    const Memory memory(sizeof(uint64_t) * words * plan.wires);
+    const Memory memory(sizeof(uint64_t) * plan.wires);
     if (!memory.start) return out_of_memory;
-    uint64_t *on = memory.get<uint64_t>();
-    const auto spread_out = [&](const Butterfly *butterflies, int64_t count,
-                                uint64_t *of_butterflies) {
-        memset(on, 0, sizeof(uint64_t) * words * plan.wires);
-        for (int64_t w = 0; w < plan.wires; ++w)
-            on[w * words + w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
-        for (int64_t k = 0; k < count; ++k) {
-            const Butterfly &each = butterflies[k];
-            const int32_t rows = rows_of(each.pattern);
-            for (int64_t word = 0; word < words; ++word) {
-                uint64_t any = 0;
-                for (int32_t row = 0; row < rows; ++row) any |= on[each.rows[row] * words + word];
-                for (int32_t row = 0; row < rows; ++row) on[each.rows[row] * words + word] = any;
-                of_butterflies[word * count + k] = any;
-            }
-        }
-    };
-    spread_out(plan.butterflies, plan.butterfly_count, plan.reached_by);
-    spread_out(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
-    if (plan.merge_levels > 0)
-        spread_out(plan.front_butterflies, plan.front_count, plan.front_reached_by);
+    for (int64_t word = 0; word < plan.cone_words(); ++word) {
+        const auto follow = [&](const Butterfly *butterflies, int64_t count, uint64_t *cones) {
+            follow_cones(plan.wires, butterflies, count, word, memory.get<uint64_t>(),
+                         cones + word * count);
+        };
+        follow(plan.butterflies, plan.butterfly_count, plan.reached_by);
+        follow(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
+        if (plan.merge_levels > 0)
+            follow(plan.front_butterflies, plan.front_count, plan.front_reached_by);
+    }
     return ok;
 }
 

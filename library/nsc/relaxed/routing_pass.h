@@ -29,11 +29,15 @@ struct RoutingMemory {
     static int64_t most_copies(const P &plan) {
         return most_segments(plan) > 2 ? most_segments(plan) - 2 : 0;
     }
-    // Bytes of the blocks of each butterfly, and of each wire while they are found.
+    static int64_t most_steps(const P &plan) {
+        return plan.front_count > plan.butterfly_count ? plan.front_count : plan.butterfly_count;
+    }
+    // Words of the light cones of a long network, see `cones_of`.
+    static int64_t cone_words(const P &plan) {
+        return plan.is_long() ? most_steps(plan) + plan.wires : 0;
+    }
     static int64_t bytes_of_steps(const P &plan) {
-        const int64_t most =
-            plan.front_count > plan.butterfly_count ? plan.front_count : plan.butterfly_count;
-        return most + (plan.is_long() ? plan.wires : 0);
+        return sizeof(uint64_t) * cone_words(plan) + most_steps(plan);
     }
     static int64_t rows_backward(const P &plan) {
         return (2 + most_copies(plan)) * rows_of_group(plan) + kept_rows(plan);
@@ -47,19 +51,31 @@ struct RoutingMemory {
     }
     static RoutingMemory forward(const P &plan, void *start) {
         Row *rows = static_cast<Row *>(start);
-        return {rows,    nullptr, nullptr,
-                nullptr, nullptr, reinterpret_cast<uint8_t *>(rows + rows_of_group(plan))};
+        uint64_t *cones = reinterpret_cast<uint64_t *>(rows + rows_of_group(plan));
+        return {rows,
+                nullptr,
+                nullptr,
+                nullptr,
+                nullptr,
+                cones,
+                reinterpret_cast<uint8_t *>(cones + cone_words(plan))};
     }
     static RoutingMemory backward(const P &plan, void *start) {
         const int64_t size = rows_of_group(plan);
         Row *rows = static_cast<Row *>(start), *grads = rows + size, *copies = grads + size;
         int64_t *segments = reinterpret_cast<int64_t *>(rows + rows_backward(plan));
-        return {rows,     grads,
-                copies,   copies + most_copies(plan) * size,
-                segments, reinterpret_cast<uint8_t *>(segments + most_segments(plan))};
+        uint64_t *cones = reinterpret_cast<uint64_t *>(segments + most_segments(plan));
+        return {rows,
+                grads,
+                copies,
+                copies + most_copies(plan) * size,
+                segments,
+                cones,
+                reinterpret_cast<uint8_t *>(cones + cone_words(plan))};
     }
     Row *rows, *grads, *copies, *kept;
     int64_t *segments;  // where they begin, the last first
+    uint64_t *cones;
     uint8_t *on;
 };
 
@@ -67,12 +83,20 @@ struct RoutingMemory {
 // that they take. A loss leaves out groups in which no item counts.
 template <class P, class real, class Visit>
 inline void for_groups(const Call<P, real> &call, real *of_merge, int64_t sample, int64_t chunk,
-                       uint8_t *on, Visit visit) {
+                       RoutingMemory<P, real> memory, Visit visit) {
     const bool is_apart = with_merge(call, of_merge, [](const auto &) {});
     const int64_t chunks = call.chunks();
+    const uint64_t *cones = nullptr;
+    int64_t word = -1;
     for (int64_t group = cut(call.groups(), chunks, chunk);
-         group < cut(call.groups(), chunks, chunk + 1); ++group)
-        if (call.counts(sample, group)) visit(group, call.steps_of(sample, group, on, is_apart));
+         group < cut(call.groups(), chunks, chunk + 1); ++group) {
+        if (!call.counts(sample, group)) continue;
+        if (routes_identity(call.routing) && word != call.word_of(group)) {
+            word = call.word_of(group);
+            cones = call.cones_of(word, is_apart, memory.cones);
+        }
+        visit(group, call.steps_of(sample, group, memory.on, cones, is_apart));
+    }
 }
 
 // The truths of a block of a sample's columns.
@@ -102,7 +126,7 @@ double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, con
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, of_merge, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
+    for_groups(call, of_merge, sample, chunk, memory, [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
         load_group(call, of_merge, memory.rows, sample, group, unit<real>);
@@ -168,7 +192,7 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, of_merge, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
+    for_groups(call, of_merge, sample, chunk, memory, [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
         const int64_t place = sample * plan.wires * call.columns() + at * lanes<real>;

@@ -14,9 +14,9 @@ static Plan<Network, Logistic> &prepared() {
 
 template <class real>
 static Call<Plan<Comb, Logistic>, real> call_of(Routing routing, int64_t columns,
-                                                const int64_t *ranks = nullptr) {
+                                                const void *payload = nullptr) {
     static const real steepness[] = {2, 3};
-    return {prepared<Comb>(), routing, 2, nullptr, steepness, 1, ranks, columns, columns};
+    return {prepared<Comb>(), routing, 2, nullptr, steepness, 1, payload, columns, columns};
 }
 
 template <class real>
@@ -118,7 +118,7 @@ static void expect_blocks() {
                of_payload = call_of<real>(route, count);
     for (int64_t group = 0; group < of_P.groups(); ++group) {
         const int64_t first = group * group_blocks, used = of_P.used_in(group);
-        of_P.find_blocks(on, 0, first, used);
+        of_P.find_blocks(on, of_P.cones_of(of_P.word_of(group), false, nullptr), 0, first, used);
         const Butterfly *butterflies = of_P.butterflies();
         for (int64_t i = 0; i < Comb::butterfly_count; ++i)
             for (int64_t k = 0; k < 8; ++k) {
@@ -129,7 +129,7 @@ static void expect_blocks() {
     }
     for (int64_t group = 0; group < of_rows.groups(); ++group) {
         const int64_t first = group * group_blocks, used = of_rows.used_in(group);
-        of_rows.find_blocks(on, 0, first, used);
+        of_rows.find_blocks(on, nullptr, 0, first, used);
         const Butterfly *butterflies = of_rows.butterflies();
         for (int64_t i = 0; i < Comb::butterfly_count; ++i)
             for (int64_t k = 0; k < 8; ++k) {
@@ -139,7 +139,7 @@ static void expect_blocks() {
                              ranks[c] / cone_columns == butterflies[i].rows[0] / cone_columns;
                 EXPECT((on[i] >> k & 1) == (k < used && meets));
             }
-        of_payload.find_blocks(on, 0, first, used);
+        of_payload.find_blocks(on, nullptr, 0, first, used);
         for (uint8_t each : on) EXPECT(each == (1 << used) - 1);
     }
 }
@@ -147,4 +147,20 @@ static void expect_blocks() {
 TEST(a_butterfly_is_run_on_the_blocks_in_its_cone) {
     expect_blocks<float>();
     expect_blocks<double>();
+}
+
+TEST(a_loss_leaves_out_groups_in_which_no_item_counts) {
+    int64_t ranks[Comb::wires];
+    float intervals[3 * Comb::wires] = {};
+    constexpr int64_t columns = group_blocks * lanes<float>, counted = columns + 1;
+    for (int64_t c = 0; c < Comb::wires; ++c) ranks[c] = c == counted ? 3 : ignored;
+    intervals[2 * Comb::wires + counted] = 0.5;
+    const auto of_ranks = call_of<float>(cross_entropy_routing, 0, ranks),
+               of_intervals = call_of<float>(cross_entropy_of_intervals, 0, intervals),
+               of_P = call_of<float>(permutation, 0);
+    for (int64_t group = 0; group < of_P.groups(); ++group) {
+        const bool counts = counted / columns == group;
+        EXPECT(of_ranks.counts(0, group) == counts && of_intervals.counts(0, group) == counts);
+        EXPECT(of_P.counts(0, group));
+    }
 }
