@@ -27,7 +27,7 @@ from nsc.operators.targets import PARTS
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
-    from torch.distributed.tensor import DeviceMesh, DTensor
+    from torch.distributed.tensor import DeviceMesh, DTensor, Placement
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -86,7 +86,8 @@ def _sharded(
     """Call a method on the samples of this process."""
     given = {**dict(zip(names, args, strict=False)), **options}
     own = next(name for name in names if name not in _BEFORE_X)
-    x, caller = given.get(own), getattr(method, "__qualname__", own)
+    x: Any = given.get(own)
+    caller = getattr(method, "__qualname__", own)
     if not is_dtensor(x):
         raise _unlike(caller, own, "another operand")
     if inner is None:
@@ -209,16 +210,19 @@ class _Shards(NamedTuple):
         from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
         if not isinstance(operand, DTensor):
-            whole = [Replicate()] * self.mesh.ndim
-            operand = DTensor.from_local(operand, self.mesh, whole, run_check=False)
-        wanted, of_grad = [], []
+            everywhere = [Replicate()] * self.mesh.ndim
+            operand = DTensor.from_local(operand, self.mesh, everywhere, run_check=False)
+        assert isinstance(operand, DTensor)
+        wanted: list[Placement] = []
+        of_grad: list[Placement] = []
         for cut in self.cuts:
             place = self._place(operand, name, cut)
             wanted.append(Replicate() if place is None else Shard(place))
             # What processes share has a gradient from each.
             is_summed = place is None and (cut.axis is not None or cut.columns)
             of_grad.append(Partial() if is_summed else wanted[-1])
-        return operand.redistribute(self.mesh, wanted).to_local(grad_placements=of_grad)
+        parts: Tensor = operand.redistribute(self.mesh, wanted).to_local(grad_placements=of_grad)
+        return parts
 
     def whole(self, result: Tensor, where: Axes) -> DTensor:
         """Return a result of the samples of this process as a part of that of all."""
@@ -258,12 +262,12 @@ class _Shards(NamedTuple):
 def _wrapped(results: Any, shards: _Shards, places: Sequence[Axes]) -> Any:
     if not isinstance(results, tuple):
         return shards.whole(results, places[0])
-    wrapped = (
+    wrapped = [
         None if each is None else shards.whole(each, places[min(number, len(places) - 1)])
         for number, each in enumerate(results)
-    )
-    # A named tuple takes its fields one by one.
-    return type(results)(*wrapped) if hasattr(results, "_fields") else tuple(wrapped)
+    ]
+    kind: Any = type(results)  # a named tuple takes its fields one by one
+    return kind(*wrapped) if hasattr(results, "_fields") else tuple(wrapped)
 
 
 def _strides(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
@@ -321,9 +325,10 @@ def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
     """
     from torch.distributed import get_rank, get_world_size
 
-    stripe = min(_STRIPE, -(-n // get_world_size(group)))
-    numbers = torch.arange(n, device=device) // stripe
-    return numbers % get_world_size(group) == get_rank(group)
+    size: int = get_world_size(group)
+    stripe = min(_STRIPE, -(-n // size))
+    is_own: Tensor = torch.arange(n, device=device) // stripe % size == get_rank(group)
+    return is_own
 
 
 def grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
