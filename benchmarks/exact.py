@@ -256,7 +256,7 @@ def _opencv_filter(arrays: Arrays) -> Call:
 def _filter_of_planes(arrays: Arrays) -> Call:
     x = np.ascontiguousarray(np.moveaxis(arrays.x, -1, 0))
     sizes = (1, arrays.case.window, arrays.case.window)
-    return lambda: nsc.numpy.median_filter(x, sizes, "nearest")
+    return lambda: nsc.numpy.median_filter(x, sizes, "nearest", workers=1)
 
 
 def _torch_filter(arrays: Arrays) -> Call:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
-# Least work of a thread: bytes of values times minima and maxima for each, about a millisecond. Waking a
-# thread can take as long.
-LEAST_WORK = 100_000_000
+# Least work of a part: bytes of values times minima and maxima for each, about a quarter of a millisecond.
+# To wake a thread takes less.
+LEAST_WORK = 20_000_000
+# Parts for each thread: one that wakes late, or has to wait for its core, leaves its parts to the others.
+_PARTS = 8
 
 # Threads are kept, because new ones take longer to start. A fork has none of them.
 _kept: list[ThreadPoolExecutor] = []
@@ -22,20 +25,36 @@ def cores() -> int:
 
 
 def share_out(do: Callable[[int, int], None], threads: int, work: float) -> None:
-    """Call do(part, parts) for all parts of a work, each in a thread.
+    """Call do(part, parts) for all parts of a work. Threads take the next part until none is left.
 
     Args:
-        do: does a part. It holds the arrays: a thread may outlive a call that is interrupted.
-        threads: how many at most.
+        do: does a part.
+        threads: how many at most, this one among them.
         work: in the unit of LEAST_WORK.
     """
-    parts = max(1, min(threads, int(work / LEAST_WORK)))
-    if parts == 1:
+    parts = min(threads * _PARTS, int(work / LEAST_WORK))
+    if threads == 1 or parts < 2:
         do(0, 1)
         return
+    left = deque(range(parts))
+
+    def take() -> None:
+        while True:
+            try:
+                part = left.popleft()
+            except IndexError:  # none is left
+                return
+            do(part, parts)
+
     if not _kept:
-        _kept.append(ThreadPoolExecutor(thread_name_prefix="nsc"))
-    others = [_kept[0].submit(do, part, parts) for part in range(1, parts)]
-    do(0, parts)
-    for other in others:
+        _kept.append(ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nsc"))
+    others = [_kept[0].submit(take) for _ in range(min(threads, parts) - 1)]
+    try:
+        take()
+    finally:
+        # Where a part failed, or Ctrl-C came, the others are left out. Arrays are free when the call ends.
+        left.clear()
+        begun = [other for other in others if not other.cancel()]
+        wait(begun)
+    for other in begun:
         other.result()

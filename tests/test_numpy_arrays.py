@@ -31,6 +31,7 @@ CALLS = {
     "topk": lambda x, axis=-1, **more: exact.topk(x, 2, axis, **more).values,
     "trimmed_mean": lambda x, axis=-1, **more: exact.trimmed_mean(x, 0.2, axis, **more),
 }
+OTHERS = {"MOST", "Rolling", "Sorted", "get_num_threads", "set_num_threads"}
 FILTERS = {"median_filter", "rank_filter"}
 ALONG_ONE = {"argsort", "rolling", "select", "sort", "topk"}
 STATISTICS = sorted(CALLS.keys() - FILTERS - ALONG_ONE)
@@ -86,7 +87,7 @@ REFUSED = {
 
 
 def test_every_function_is_called():
-    functions = {name for name in exact.__all__ if name not in ("MOST", "Rolling", "Sorted")}
+    functions = {name for name in exact.__all__ if name not in OTHERS}
     assert functions == CALLS.keys()
 
 
@@ -191,9 +192,25 @@ def test_axes_and_results(name):
             kept = call(lying, axis=axes, keepdims=True)
             assert kept.shape == tuple(1 if axis in places else length for axis, length in enumerate(x.shape))
             assert np.array_equal(kept.reshape(found.shape), expected)
-            out = np.full(found.shape, -1, np.float32)
-            assert call(lying, axis=axes, out=out) is out
-            assert np.array_equal(out, expected.astype(np.float32))
+            for dtype, order in (("float32", "C"), ("float64", "C"), ("float64", "F")):
+                out = np.full(found.shape, -1, dtype, order)
+                assert call(lying, axis=axes, out=out) is out
+                assert np.array_equal(out, expected.astype(dtype))
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_results_over_what_is_read(name):
+    """They are the same if `out` lies in the array, in whatever order blocks are done."""
+    x = np.random.default_rng(0).standard_normal((3, 90_000))
+    call, halves = CALLS[name], x.copy()
+    expected = call(x[:, : x.shape[1] // 2], axis=0)
+    found = call(halves[:, : x.shape[1] // 2], axis=0, out=halves[1, 7 : 7 + len(expected)])
+    assert np.array_equal(found, expected)
+    apart = np.zeros((2, len(expected) * 2))  # with steps
+    call(x[:, : len(expected)], axis=0, out=apart[1, ::2])
+    assert np.array_equal(apart[1, ::2], expected)
+    assert not apart[0].any()
+    assert not apart[1, 1::2].any()
 
 
 def test_without_a_compiler_numpy_sorts():

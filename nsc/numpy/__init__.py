@@ -15,8 +15,8 @@ Results are the same, but -0 and 0 may come in any order.
 Masked arrays, matrices and other subclasses are refused: the result would lose what they say beyond their
 numbers. Memory maps are taken. Arrays in the other byte order are converted.
 
-All functions take `workers`, the number of threads; -1 is one for each core that this process may use.
-Results do not depend on it, bit for bit. One thread sorts a small array.
+A call uses the cores that this process may use, or as many threads as `set_num_threads` or the call's own
+`workers` says. Results do not depend on it, bit for bit. One thread sorts a small array.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from nsc.numpy.moving import Rolling, rolling
 from nsc.numpy.quantiles import nanpercentile, nanquantile, percentile, quantile
 from nsc.numpy.sorting import argsort, select, sort, topk
 from nsc.numpy.statistics import median, nanmedian, trimmed_mean
+from nsc.numpy.threads import get_num_threads, set_num_threads
 
 __all__ = [
     "MOST",
     "Rolling",
     "Sorted",
     "argsort",
+    "get_num_threads",
     "median",
     "median_filter",
     "nanmedian",
@@ -44,6 +46,7 @@ __all__ = [
     "rank_filter",
     "rolling",
     "select",
+    "set_num_threads",
     "sort",
     "topk",
     "trimmed_mean",

@@ -1,4 +1,4 @@
-"""Arguments, the same for every function: arrays, axes, results to write to, dtypes of indices, threads."""
+"""Arguments, the same for every function: arrays, axes, results to write to, dtypes of indices."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from nsc.arguments import integer, whole, wholes
+from nsc.arguments import whole, wholes
 from nsc.contract.exact import ELEMENTS
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime.threads import cores
 
 Array = NDArray[Any]
 # An axis, several, or None for all.
@@ -157,13 +156,3 @@ def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:
         found = repr(dtype) if index is None else index
         raise OperandTypeError(f"nsc.numpy.{function}: index_dtype must be int64 or int32, got {found}")
     return index
-
-
-def thread_count(function: str, workers: int) -> int:
-    """Return how many threads are asked for; -1 means the cores that this process may use."""
-    count = integer("workers", workers, OperandTypeError)
-    if count == -1:
-        return cores()
-    if count < 1:
-        raise OperandError(f"nsc.numpy.{function}: workers must be at least 1, or -1, got {count}")
-    return count

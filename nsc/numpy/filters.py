@@ -15,8 +15,9 @@ from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
 from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
 from nsc.join.windows import compiled_filter, filter_kernel
-from nsc.numpy.arrays import NAMES, Array, read, thread_count
+from nsc.numpy.arrays import NAMES, Array, read
 from nsc.numpy.kernels import with_compiler
+from nsc.numpy.threads import thread_count
 from nsc.numpy.windows import filter_by_numpy
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.threads import share_out
@@ -30,7 +31,7 @@ def median_filter(
     cval: float = 0.0,
     origin: Any = 0,
     *,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return the median of the window around each value, as scipy.ndimage.median_filter.
 
@@ -48,7 +49,7 @@ def median_filter(
         cval: the value outside, for the mode constant.
         origin: how many places earlier the window begins, one number for all sizes, or one for each. With
             (size - 1) // 2 it ends at i: a window along time that looks back alone.
-        workers: threads, or -1.
+        workers: threads at most, or -1; None: those of `get_num_threads`.
 
     Raises:
         WindowError: no such window, or an origin with which i is not in it.
@@ -74,7 +75,7 @@ def rank_filter(
     cval: float = 0.0,
     origin: Any = 0,
     *,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return the value of a rank of the window around each value, as scipy.ndimage.rank_filter.
 
@@ -96,7 +97,7 @@ def _filter(
     mode: str,
     cval: float,
     origin: Any,
-    workers: int,
+    workers: int | None,
 ) -> Array:
     x, threads = read(function, array), thread_count(function, workers)
     if not is_name(mode, MODES):

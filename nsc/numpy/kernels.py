@@ -18,7 +18,8 @@ from nsc.compiler.selection import Selection
 from nsc.contract.exact import MOST
 from nsc.errors import ToolchainError
 from nsc.join.exact import exact_kernel
-from nsc.numpy.arrays import Array, dtype_name, thread_count
+from nsc.numpy.arrays import Array, dtype_name
+from nsc.numpy.threads import thread_count
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.exact.kernel import ExactFunction, layout_of, places_fit
 from nsc.runtime.threads import share_out
@@ -100,7 +101,7 @@ def run(
     x: Array,
     axis: int,
     selection: Selection | None,
-    workers: int,
+    workers: int | None,
     descending: bool = False,
     index_dtype: np.dtype[Any] | None = None,
 ) -> Sorted:

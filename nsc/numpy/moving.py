@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from nsc.arguments import flag, is_name, whole
 from nsc.compiler.windows import MOST_VALUES
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.arrays import Array, axis_of, read, thread_count
+from nsc.numpy.arrays import Array, axis_of, read
 from nsc.numpy.filters import rank_filter
 from nsc.numpy.methods import METHODS, Place
 from nsc.numpy.quantiles import levels_of, rule_of
 from nsc.numpy.reducing import Rule, at_place, of_numbers
 from nsc.numpy.samples import each_block
 from nsc.numpy.statistics import MEDIAN, float_of
+from nsc.numpy.threads import thread_count
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15
@@ -163,7 +164,7 @@ class Rolling:
         """Return the statistic of the numbers of some windows, each sorted by itself."""
         windows = np.lib.stride_tricks.sliding_window_view(self._padded(), self._window, axis=1)[:, part]
         outer, count, _ = windows.shape
-        results = np.empty((1, outer * count), dtype)
+        results = np.empty((1, outer, count), dtype)
         if results.size:
             each_block(
                 "rolling",
@@ -173,7 +174,8 @@ class Rolling:
                 results,
                 self._workers,
             )
-        return results.reshape(outer, count)
+        found: Array = results[0]
+        return found
 
     def _padded(self) -> Array:
         """Return the array with NaN where windows reach out of it."""
@@ -193,7 +195,7 @@ def rolling(
     *,
     min_periods: int | None = None,
     center: bool = False,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Rolling:
     """Return windows that move along an axis, as pandas.DataFrame.rolling; their statistics are its methods.
 
@@ -206,7 +208,7 @@ def rolling(
         axis: along which it moves.
         min_periods: how many numbers a window must have; None: all. Named min_count in bottleneck.
         center: whether the value is the middle one of its window.
-        workers: threads, or -1.
+        workers: threads at most, or -1; None: those of `get_num_threads`.
 
     Raises:
         OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an

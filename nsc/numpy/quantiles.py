@@ -25,7 +25,7 @@ def quantile(
     weights: ArrayLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return quantiles along axes, as numpy.quantile, with its bits: NaN where there is a NaN.
 
@@ -60,7 +60,7 @@ def nanquantile(
     weights: ArrayLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return quantiles of the numbers along axes, as numpy.nanquantile.
 
@@ -84,7 +84,7 @@ def percentile(
     weights: ArrayLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return percentiles along axes, as numpy.percentile: as `quantile`, with q in 0 … 100.
 
@@ -103,7 +103,7 @@ def nanpercentile(
     weights: ArrayLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return percentiles of the numbers along axes, as numpy.nanpercentile: as `nanquantile`, q in 0 … 100.
 
@@ -122,7 +122,7 @@ def _quantile(
     weights: ArrayLike | None,
     keepdims: bool,
     out: Array | None,
-    workers: int,
+    workers: int | None,
 ) -> Array:
     reduction, skips_nan = (
         Reduction.of(function, array, axis, keepdims, out, workers),

@@ -6,6 +6,7 @@ its own ranks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,9 +18,10 @@ from numpy.typing import ArrayLike
 from nsc.arguments import flag
 from nsc.compiler.selection import Selection, ranks
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.arrays import Array, axes_of, check_out, read, thread_count
+from nsc.numpy.arrays import Array, axes_of, check_out, read
 from nsc.numpy.methods import Place
 from nsc.numpy.samples import Samples, SortedBlock, each_block
+from nsc.numpy.threads import thread_count
 
 # Of samples of up to so many values each rank is looked at for NaN; of longer ones, each count of numbers.
 _FEW = 64
@@ -64,7 +66,7 @@ class Reduction:
 
     @classmethod
     def of(
-        cls, function: str, array: ArrayLike, axis: object, keepdims: bool, out: Any, workers: int
+        cls, function: str, array: ArrayLike, axis: object, keepdims: bool, out: Any, workers: int | None
     ) -> Reduction:
         """Read the arguments that all statistics share.
 
@@ -95,17 +97,25 @@ class Reduction:
         """Return the results of a statistic; their axes are the leading ones, then those that are kept."""
         shape = self._shape(leading)
         check_out(self.function, self.out, shape, dtype)
-        outer, _, inner = self.samples.shape
-        count = int(np.prod(leading, dtype=np.intp))
-        results = np.empty((count, outer * inner), dtype)
+        results = self._room(leading, dtype)
         if results.size:
             laid = self.samples.lay(self.x)
             each_block(self.function, laid, selection, statistic, results, self.threads, with_indices)
-        found = self.samples.back(results, self.axes, self.keepdims).reshape(shape)
         if self.out is None:
-            return found[()]
-        np.copyto(self.out, found, casting="same_kind")
+            return self.samples.back(results).reshape(shape)[()]
+        if not np.may_share_memory(results, self.out):
+            np.copyto(self.out, self.samples.back(results).reshape(shape), casting="same_kind")
         return self.out
+
+    def _room(self, leading: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Return where results are written: in `out`, if it has their type and holds nothing that is read."""
+        count = math.prod(leading)
+        if self.out is not None and self.out.dtype == dtype and not np.may_share_memory(self.out, self.x):
+            kept = sorted(zip(self.samples.kept, self.samples.lengths, strict=True))
+            room = self.samples.forth(self.out.reshape(count, *(length for _, length in kept)))
+            if np.may_share_memory(room, self.out):  # no copy
+                return room
+        return np.empty((count, *self.samples.columns), dtype)
 
     def _shape(self, leading: tuple[int, ...]) -> tuple[int, ...]:
         kept = [

@@ -31,12 +31,14 @@ class Samples:
 
     Attributes:
         order: the array's axes; those of a sample stand together.
-        kept: the lengths of the other axes, in this order.
+        kept: the other axes, in this order.
+        lengths: of the axes that are kept.
         shape: outer, n, inner.
     """
 
     order: tuple[int, ...]
     kept: tuple[int, ...]
+    lengths: tuple[int, ...]
     shape: tuple[int, int, int]
 
     @classmethod
@@ -50,8 +52,9 @@ class Samples:
         if len(joined) > len(axes):  # others lie between them
             before, joined, behind = [axis for axis in lying if axis not in axes], sorted(axes), []
         outer, n, inner = (math.prod(x.shape[axis] for axis in some) for some in (before, joined, behind))
-        kept = tuple(x.shape[axis] for axis in (*before, *behind))
-        return cls((*before, *joined, *behind), kept, (outer, n, inner))
+        kept = (*before, *behind)
+        lengths = tuple(x.shape[axis] for axis in kept)
+        return cls((*before, *joined, *behind), kept, lengths, (outer, n, inner))
 
     @property
     def is_in_rows(self) -> bool:
@@ -65,12 +68,23 @@ class Samples:
             laid = laid.transpose(0, 2, 1).reshape(-1, self.shape[1], 1)
         return np.ascontiguousarray(laid)
 
-    def back(self, results: Array, axes: Sequence[int], keepdims: bool) -> Array:
-        """Return results, count × samples, as count × the axes that are kept, in the array's order."""
-        others = [axis for axis in self.order if axis not in axes]
-        places = [0, *(1 + others.index(axis) for axis in sorted(others))]
-        found = results.reshape(len(results), *self.kept).transpose(places)
-        return np.expand_dims(found, tuple(1 + axis for axis in axes)) if keepdims else found
+    @property
+    def columns(self) -> tuple[int, int]:
+        """The outer and inner lengths of what `lay` returns."""
+        outer, _, inner = self.shape
+        return (outer * inner, 1) if self.is_in_rows else (outer, inner)
+
+    def back(self, results: Array) -> Array:
+        """Return results, count × columns, as count × the axes that are kept, in the array's order."""
+        places = [1 + place for place in np.argsort(self.kept)]
+        found: Array = results.reshape(len(results), *self.lengths).transpose(0, *places)
+        return found
+
+    def forth(self, found: Array) -> Array:
+        """Return what `back` returned as it was; a view, if the strides allow it."""
+        places = [1 + place for place in np.argsort(np.argsort(self.kept))]
+        results: Array = found.transpose(0, *places).reshape(len(found), *self.columns)
+        return results
 
 
 @dataclass(frozen=True)
@@ -108,17 +122,15 @@ def each_block(
         laid: outer × n × inner values, as `Samples.lay` returned them, or a view of overlapping windows.
         selection: the ranks that the statistic reads; None: all.
         statistic: from a block to its results, a number for each of its samples.
-        results: a row for each result, a column for each sample.
+        results: count × outer × inner, a row for each result.
         threads: how many at most.
         with_indices: whether the statistic reads the indices of values.
     """
     index_dtype = np.dtype(np.int32) if with_indices else None
     if index_dtype is not None and not places_fit(laid.shape[1], laid.itemsize):
         laid = laid.astype(np.int16)
-    outer, n, inner = laid.shape
-    kernel = kernel_for(function, n, selection, laid)
+    kernel = kernel_for(function, laid.shape[1], selection, laid)
     parts = _parts(laid.shape, laid.itemsize + (4 if with_indices else 0))
-    rows = results.reshape(len(results), outer, inner)
 
     def do(number: int, count: int) -> None:
         with np.errstate(all="ignore"):
@@ -129,7 +141,7 @@ def each_block(
                 else:
                     values, indices = _sorted(kernel, laid[part], index_dtype)
                 block = SortedBlock(_columns(values), _columns(indices) if with_indices else None, part)
-                for row, result in zip(rows, statistic(block), strict=True):
+                for row, result in zip(results, statistic(block), strict=True):
                     target = row[part[0], part[2]]
                     target[...] = result.reshape(target.shape)
 

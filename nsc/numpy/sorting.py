@@ -22,7 +22,7 @@ def sort(
     descending: bool = False,
     return_indices: Literal[False] = False,
     index_dtype: DTypeLike = np.int64,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array: ...
 
 
@@ -34,7 +34,7 @@ def sort(
     descending: bool = False,
     return_indices: Literal[True],
     index_dtype: DTypeLike = np.int64,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Sorted: ...
 
 
@@ -45,7 +45,7 @@ def sort(
     descending: bool = False,
     return_indices: bool = False,
     index_dtype: DTypeLike = np.int64,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array | Sorted:
     """Return a sorted copy of an array, as numpy.sort.
 
@@ -55,7 +55,7 @@ def sort(
         descending: whether the largest value, or NaN, comes first.
         return_indices: whether to return the indices too, as a stable numpy.argsort.
         index_dtype: int64 or int32.
-        workers: threads, or -1.
+        workers: threads at most, or -1; None: those of `get_num_threads`.
 
     Raises:
         OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an
@@ -79,7 +79,7 @@ def argsort(
     *,
     descending: bool = False,
     index_dtype: DTypeLike = np.int64,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return the indices that sort an array, as a stable numpy.argsort. Arguments and errors as in `sort`.
 
@@ -98,7 +98,7 @@ def topk(
     *,
     largest: bool = True,
     index_dtype: DTypeLike = np.int64,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Sorted:
     """Return the k largest values along an axis, largest first, or the k smallest, with their indices.
 
@@ -127,7 +127,7 @@ def topk(
     return run("topk", x, axis, selection, workers, index_dtype=index_dtype_of("topk", index_dtype))
 
 
-def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int = 1) -> Array:
+def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int | None = None) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
     The values are those of numpy.partition at these ranks.

@@ -23,7 +23,7 @@ def median(
     weights: ArrayLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return the median along axes, as numpy.median: NaN where there is a NaN, float64 for integers.
 
@@ -37,7 +37,7 @@ def median(
         weights: of the array's shape, or of the shape of the named axes; none negative, not all 0.
         keepdims: whether the axes of a sample stay, with length 1.
         out: where to write the results, of their shape; None: to a new array.
-        workers: threads, or -1.
+        workers: threads at most, or -1; None: those of `get_num_threads`.
 
     Raises:
         OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an
@@ -63,7 +63,7 @@ def nanmedian(
     weights: ArrayLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return the median of the numbers along axes, as numpy.nanmedian.
 
@@ -85,7 +85,7 @@ def _median(
     weights: ArrayLike | None,
     keepdims: bool,
     out: Array | None,
-    workers: int,
+    workers: int | None,
 ) -> Array:
     reduction = Reduction.of(function, array, axis, keepdims, out, workers)
     dtype = float_of(reduction.x)
@@ -106,7 +106,7 @@ def trimmed_mean(
     weights: ArrayLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
-    workers: int = 1,
+    workers: int | None = None,
 ) -> Array:
     """Return the mean without the smallest and largest values, as scipy.stats.trim_mean.
 

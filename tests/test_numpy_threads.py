@@ -1,0 +1,163 @@
+"""The number of threads: of a call, of the process, of the environment; parts of a work; the GIL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import nsc
+import nsc.numpy as exact
+from nsc.numpy.threads import thread_count
+from nsc.runtime import threads
+from nsc.runtime.exact.kernel import ExactFunction
+
+
+@pytest.fixture(autouse=True)
+def number(monkeypatch):
+    """Nothing is set, before a test and after it."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("nsc.numpy.threads._number", None)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Return a list of the numbers of threads that calls ask for."""
+    numbers = []
+    for module in ("filters", "kernels", "samples"):
+        monkeypatch.setattr(
+            f"nsc.numpy.{module}.share_out",
+            lambda do, threads, work: (numbers.append(threads), do(0, 1)),
+        )
+    return numbers
+
+
+def test_the_number_of_the_process_is_that_of_calls(asked):
+    x = np.random.default_rng(0).random((5, 6))
+    calls = (
+        lambda **more: exact.sort(x, **more),
+        lambda **more: exact.argsort(x, **more),
+        lambda **more: exact.topk(x, 2, **more),
+        lambda **more: exact.select(x, 2, **more),
+        lambda **more: exact.median(x, 0, **more),
+        lambda **more: exact.quantile(x, 0.3, 0, **more),
+        lambda **more: exact.trimmed_mean(x, 0.2, 0, **more),
+        lambda **more: exact.median_filter(x, 3, **more),
+        lambda **more: exact.rank_filter(x, 1, 3, **more),
+        lambda **more: exact.rolling(x, 3, **more).median(),
+    )
+    for set_to, said, expected in ((3, {}, 3), (3, {"workers": 2}, 2), (-1, {}, threads.cores())):
+        exact.set_num_threads(set_to)
+        for call in calls:
+            asked.clear()
+            call(**said)
+            assert {*asked} == {expected}
+
+
+def test_without_a_number_it_is_that_of_the_environment_or_the_cores(monkeypatch):
+    assert exact.get_num_threads() == threads.cores()
+    for text, expected in (("3", 3), (" 4,2", 4), ("0", threads.cores()), ("many", threads.cores())):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert exact.get_num_threads() == thread_count("sort", None) == expected
+    assert thread_count("sort", -1) == threads.cores()
+    exact.set_num_threads(np.int8(5))
+    assert exact.get_num_threads() == 5
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system pins no process")
+def test_a_pinned_process_uses_its_cores():
+    code = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); import nsc.numpy as exact; "
+    code += "assert exact.get_num_threads() == 1"
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("value", [0, -2, 1.0, "2", None, True])
+def test_other_numbers_are_refused(value):
+    with pytest.raises(nsc.NscError, match=r"k must be (at least 1, or -1|an integer), got"):
+        exact.set_num_threads(value)
+    assert exact.get_num_threads() == threads.cores()
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("work", [0, 1, 2, 3, 15, 1000])
+def test_each_part_is_done_once(count, work, monkeypatch):
+    monkeypatch.setattr(threads, "LEAST_WORK", 1)
+    done = []
+    threads.share_out(lambda *part: done.append(part), count, work)
+    parts = done[0][1]
+    assert sorted(done) == [(part, parts) for part in range(parts)]
+    assert parts <= max(1, work)
+    assert parts == 1 or count > 1
+
+
+def test_a_thread_that_is_held_up_leaves_its_parts_to_others(monkeypatch):
+    monkeypatch.setattr(threads, "LEAST_WORK", 1)
+    goes_on, by, caller = threading.Event(), [], threading.get_ident()
+
+    def do(part, parts):
+        if threading.get_ident() != caller:
+            goes_on.wait()
+        by.append(threading.get_ident())
+        if len(by) == parts - 1:
+            goes_on.set()
+
+    threads.share_out(do, 2, 1000)
+    assert by.count(caller) >= len(by) - 1
+
+
+def test_an_error_of_a_part_ends_the_call(monkeypatch):
+    """An IndexError too, which is also what an empty list of parts says."""
+    monkeypatch.setattr(threads, "LEAST_WORK", 1)
+    done = []
+
+    def do(part, parts):
+        done.append(part)
+        time.sleep(0.01)
+        raise IndexError("of a part")
+
+    with pytest.raises(IndexError, match="of a part"):
+        threads.share_out(do, 2, 1000)
+    assert len(done) <= 2
+
+
+def test_threads_of_a_caller_share_the_pool(monkeypatch):
+    monkeypatch.setattr(threads, "LEAST_WORK", 1)
+    x = np.random.default_rng(0).random((9, 500))
+    expected, found = np.median(x, axis=0), []
+    callers = [threading.Thread(target=lambda: found.append(exact.median(x, 0, workers=3))) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert all(np.array_equal(one, expected) for one in found)
+    assert len(found) == 8
+
+
+def test_other_threads_run_during_a_call(monkeypatch):
+    """The interpreter's lock is free while a kernel runs."""
+    ticks, ends, during, call = [0], threading.Event(), [], ExactFunction.call
+
+    def tick():
+        while not ends.wait(0.001):
+            ticks[0] += 1
+
+    def noted(*arguments, **more):
+        before = ticks[0]
+        call(*arguments, **more)
+        during.append(ticks[0] - before)
+
+    monkeypatch.setattr(ExactFunction, "call", noted)
+    clock = threading.Thread(target=tick)
+    clock.start()
+    x = np.random.default_rng(0).random((64, 100_000))
+    for _ in range(5):
+        exact.sort(x, 0, workers=1)
+    ends.set()
+    clock.join()
+    assert sum(during) > 10
