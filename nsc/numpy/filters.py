@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,8 @@ from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
 from nsc.join.windows import compiled_filter, filter_kernel
 from nsc.numpy.arrays import NAMES, Array, read
-from nsc.numpy.kernels import with_compiler
+from nsc.numpy.chunks import Reach, around, by_blocks
+from nsc.numpy.kernels import BUILDING, with_compiler
 from nsc.numpy.threads import thread_count
 from nsc.numpy.windows import filter_by_numpy
 from nsc.runtime.build.toolchain import find_toolchain
@@ -24,6 +26,33 @@ from nsc.runtime.threads import share_out
 from nsc.runtime.windows.kernel import FilterKernel, Images
 
 
+def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
+    one = whole(size)
+    listed = wholes(size) if one is None else (one,) * ndim
+    if one is not None and not 1 <= ndim <= 3:
+        raise WindowError(
+            f"nsc.numpy.{function}: one size is for 1 to 3 axes, the array has {ndim}: give a size for "
+            "each of the last axes, 1 for those along which nothing is mixed"
+        )
+    if not listed or len(listed) > ndim or min(listed) < 1:
+        raise WindowError(
+            f"nsc.numpy.{function}: size must be an integer above 0, or one for each of the last axes of an "
+            f"array of {ndim}; got {size!r}"
+        )
+    return listed
+
+
+def _reach(ndim: int, options: Mapping[str, Any]) -> Reach:
+    """Return how far the windows of a call reach along each axis."""
+    sizes = _sizes("filter", ndim, options["size"])
+    before = [
+        size // 2 + shift for size, shift in zip(sizes, origins_of(sizes, options["origin"]), strict=True)
+    ]
+    sides = [(first, size - 1 - first) for size, first in zip(sizes, before, strict=True)]
+    return [(0, 0)] * (ndim - len(sizes)) + sides, options["mode"] == "wrap"
+
+
+@by_blocks(around(_reach))
 def median_filter(
     array: ArrayLike,
     size: Any,
@@ -67,6 +96,7 @@ def median_filter(
     return _filter("median_filter", array, None, size, mode, cval, origin, workers)
 
 
+@by_blocks(around(_reach))
 def rank_filter(
     array: ArrayLike,
     rank: int,
@@ -102,7 +132,7 @@ def _filter(
     x, threads = read(function, array), thread_count(function, workers)
     if not is_name(mode, MODES):
         raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
-    sizes = _sizes(function, x, size)
+    sizes = _sizes(function, x.ndim, size)
     origins = origins_of(sizes, origin)
     outside = _outside(function, x.dtype, cval)
     wide = [axis for axis in range(-len(sizes), 0) if sizes[axis] > 1]
@@ -140,9 +170,10 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
 
 @cache
 def _built(window: Window, dtype: str, channels: int) -> FilterKernel:
-    find_toolchain()  # before a network is proved
-    kernel = filter_kernel(window)
-    kernel.load(dtype, channels)
+    with BUILDING:
+        find_toolchain()  # before a network is proved
+        kernel = filter_kernel(window)
+        kernel.load(dtype, channels)
     return kernel
 
 
@@ -150,22 +181,6 @@ def _along_axes(numbers: tuple[int, int, int], folded: Folded, ndim: int) -> lis
     """Return what a folded window has along each axis of an array, 0 along the others."""
     listed = [*numbers[: 2 if folded.is_column else 3], *[0] * folded.behind]
     return ([0] * ndim + listed)[-ndim:]
-
-
-def _sizes(function: str, x: Array, size: Any) -> tuple[int, ...]:
-    one = whole(size)
-    listed = wholes(size) if one is None else (one,) * x.ndim
-    if one is not None and not 1 <= x.ndim <= 3:
-        raise WindowError(
-            f"nsc.numpy.{function}: one size is for 1 to 3 axes, the array has {x.ndim}: give a size for "
-            "each of the last axes, 1 for those along which nothing is mixed"
-        )
-    if not listed or len(listed) > x.ndim or min(listed) < 1:
-        raise WindowError(
-            f"nsc.numpy.{function}: size must be an integer above 0, or one for each of the last axes of an "
-            f"array of {x.ndim}; got {size!r}"
-        )
-    return listed
 
 
 @cache

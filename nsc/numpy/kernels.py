@@ -7,6 +7,7 @@ axes and windows where there is no compiler.
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -25,6 +26,9 @@ from nsc.runtime.exact.kernel import ExactFunction, layout_of, places_fit
 from nsc.runtime.threads import share_out
 
 Built = TypeVar("Built")
+
+# Of threads that need a kernel at the same time one proves its network; the others find it.
+BUILDING = threading.Lock()
 
 
 class Sorted(NamedTuple):
@@ -51,8 +55,9 @@ def kernel_for(function: str, n: int, selection: Selection | None, x: Array) -> 
 
 @cache
 def _built(n: int, selection: Selection | None, dtype: str) -> ExactFunction:
-    find_toolchain()  # before a network is proved
-    return exact_kernel(n, selection).function(dtype)
+    with BUILDING:
+        find_toolchain()  # before a network is proved
+        return exact_kernel(n, selection).function(dtype)
 
 
 def with_compiler(built: Callable[..., Built], *arguments: object) -> Built | None:
@@ -107,8 +112,10 @@ def run(
 ) -> Sorted:
     """Sort or select along an axis, from 0 on; without an `index_dtype`, indices are empty."""
     threads, n = thread_count(function, workers), x.shape[axis]
-    if n == 0:
-        return Sorted(x.copy(), np.empty(x.shape, index_dtype or np.int64))
+    if x.size == 0:
+        outputs = n if selection is None else len(selection.outputs(n))
+        results = (*x.shape[:axis], outputs, *x.shape[axis + 1 :])
+        return Sorted(np.empty(results, x.dtype), np.empty(results, index_dtype or np.int64))
     if index_dtype is not None and not places_fit(n, x.itemsize):
         found = run(function, x.astype(np.int16), axis, selection, workers, descending, index_dtype)
         return Sorted(found.values.astype(x.dtype), found.indices)
@@ -119,8 +126,7 @@ def run(
     results = (*arranged.shape[:along], kernel.source.outputs, *arranged.shape[along + 1 :])
     values = np.empty(results, x.dtype)
     indices = np.empty(0 if index_dtype is None else results, index_dtype or np.int64)
-    if values.size:
-        _call(kernel, arranged, around(arranged, along), values, indices, descending, threads)
+    _call(kernel, arranged, around(arranged, along), values, indices, descending, threads)
     return Sorted(back(values), indices if index_dtype is None else back(indices))
 
 

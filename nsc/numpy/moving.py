@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from nsc.arguments import flag, is_name, whole
 from nsc.compiler.windows import MOST_VALUES
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.arrays import Array, axis_of, read
+from nsc.numpy.chunks import Reach, around, by_blocks, is_chunked, read_chunked
 from nsc.numpy.filters import rank_filter
 from nsc.numpy.methods import METHODS, Place
 from nsc.numpy.quantiles import levels_of, rule_of
@@ -28,25 +30,18 @@ class Rolling:
     """Windows along an axis, as `rolling` returns them. Each method is a statistic of every window.
 
     Results have the shape of the array; they are float64, or of its floating-point type. A result is NaN if
-    its window has fewer numbers than `min_periods`.
+    its window has fewer numbers than `min_periods`. Those of a Dask array are lazy.
 
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).max()
     array([nan, nan,  5.,  8.])
     """
 
-    def __init__(self, x: Array, axis: int, window: int, least: int, ahead: int, workers: int) -> None:
-        self._repr = f"Rolling(window={window}, axis={axis}, min_periods={least})"
-        self._axis, self._least, self._workers = axis, least, workers
-        moved = np.moveaxis(x, axis, -1)
-        # A window reaches no further than the array.
-        most = max(0, moved.shape[-1] - 1)
-        self._ahead, self._before = min(ahead, most), min(window - 1 - ahead, most)
-        self._window = self._before + 1 + self._ahead
-        self._shape = moved.shape
-        self._rows = np.ascontiguousarray(moved).reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
+    def __init__(self, x: Array, axis: int, window: int, least: int, ahead: int, workers: int | None) -> None:
+        self._x, self._places, self._workers = x, (axis, window, least, ahead), workers
 
     def __repr__(self) -> str:
-        return self._repr
+        axis, window, least, _ = self._places
+        return f"Rolling(window={window}, axis={axis}, min_periods={least})"
 
     def median(self) -> Array:
         """Return the medians; of an even number of values, the mean of the two middle ones.
@@ -54,7 +49,7 @@ class Rolling:
         >>> rolling([1.0, 5.0, 2.0, 8.0], 2).median()
         array([nan, 3. , 3.5, 5. ])
         """
-        return self._by_rule(MEDIAN, float_of(self._rows))
+        return self._each("median")
 
     def min(self) -> Array:
         """Return the least values.
@@ -62,7 +57,7 @@ class Rolling:
         >>> rolling([4, 1, 3], 2, min_periods=1).min()
         array([4., 1., 1.])
         """
-        return self._by_rule(_LEAST, float_of(self._rows))
+        return self._each("min")
 
     def max(self) -> Array:
         """Return the greatest values.
@@ -70,7 +65,7 @@ class Rolling:
         >>> rolling([4, 1, 3], 2, min_periods=1).max()
         array([4., 4., 3.])
         """
-        return self._by_rule(_GREATEST, float_of(self._rows))
+        return self._each("max")
 
     def quantile(self, q: float, method: str = "linear") -> Array:
         """Return a quantile, by a method as NumPy names it.
@@ -86,6 +81,72 @@ class Rolling:
         >>> rolling([1.0, 5.0, 2.0, 8.0], 3).quantile(0.25)
         array([nan, nan, 1.5, 3.5])
         """
+        return self._each("quantile", q, method)
+
+    def rank(self) -> Array:
+        """Return the rank of each window's last value among its numbers, 1 the smallest.
+
+        Equal values have the mean of their ranks. The rank of NaN is NaN.
+
+        Cost: a pass over the array for each place of the window.
+
+        >>> rolling([1.0, 5.0, 2.0, 8.0, 2.0], 3).rank()
+        array([nan, nan, 2. , 3. , 1.5])
+        """
+        return self._each("rank")
+
+    def _each(self, name: str, *arguments: Any) -> Array:
+        return _statistic(self._x, name, arguments, *self._places, workers=self._workers)
+
+
+def _reach(ndim: int, options: Mapping[str, Any]) -> Reach:
+    """Return how far the windows of a statistic reach along each axis."""
+    ahead = options["ahead"]
+    sides = [(0, 0)] * ndim
+    sides[options["axis"]] = options["window"] - 1 - ahead, ahead
+    return sides, False
+
+
+@by_blocks(around(_reach))
+def _statistic(
+    array: Array,
+    name: str,
+    arguments: tuple[Any, ...],
+    axis: int,
+    window: int,
+    least: int,
+    ahead: int,
+    workers: int | None,
+) -> Array:
+    """Return a statistic of all windows, that of a method of _Windows."""
+    windows = _Windows(array, axis, window, least, ahead, thread_count("rolling", workers))
+    found: Array = getattr(windows, name)(*arguments)
+    return found
+
+
+class _Windows:
+    """The windows of an array that lies in memory."""
+
+    def __init__(self, x: Array, axis: int, window: int, least: int, ahead: int, threads: int) -> None:
+        self._axis, self._least, self._threads = axis, least, threads
+        moved = np.moveaxis(x, axis, -1)
+        # A window reaches no further than the array.
+        most = max(0, moved.shape[-1] - 1)
+        self._ahead, self._before = min(ahead, most), min(window - 1 - ahead, most)
+        self._window = self._before + 1 + self._ahead
+        self._shape = moved.shape
+        self._rows = np.ascontiguousarray(moved).reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
+
+    def median(self) -> Array:
+        return self._by_rule(MEDIAN, float_of(self._rows))
+
+    def min(self) -> Array:
+        return self._by_rule(_LEAST, float_of(self._rows))
+
+    def max(self) -> Array:
+        return self._by_rule(_GREATEST, float_of(self._rows))
+
+    def quantile(self, q: float, method: str) -> Array:
         if not is_name(method, METHODS):
             raise OperandError(
                 f"nsc.numpy.rolling: method must be one of {', '.join(METHODS)}, got {method!r}"
@@ -98,15 +159,6 @@ class Rolling:
         return self._by_rule(rule, dtype)
 
     def rank(self) -> Array:
-        """Return the rank of each window's last value among its numbers, 1 the smallest.
-
-        Equal values have the mean of their ranks. The rank of NaN is NaN.
-
-        Cost: a pass over the array for each place of the window.
-
-        >>> rolling([1.0, 5.0, 2.0, 8.0, 2.0], 3).rank()
-        array([nan, nan, 2. , 3. , 1.5])
-        """
         padded, columns = self._padded(), self._rows.shape[1]
         results = np.empty(self._rows.shape)
         for row, result in zip(padded, results, strict=True):
@@ -152,7 +204,7 @@ class Rolling:
         first = self._window // 2
         inside = slice(first, first + self._rows.shape[1] - self._window + 1)
         by_rank = {
-            rank: rank_filter(self._rows, rank, (1, self._window), "nearest", workers=self._workers)[
+            rank: rank_filter(self._rows, rank, (1, self._window), "nearest", workers=self._threads)[
                 :, inside
             ]
             for rank in {rank for place in places for rank in (place.low, place.high)}
@@ -172,7 +224,7 @@ class Rolling:
                 None,
                 lambda block: of_numbers(block.values, rule, self._least),
                 results,
-                self._workers,
+                self._threads,
             )
         found: Array = results[0]
         return found
@@ -222,7 +274,9 @@ def rolling(
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).median()
     array([nan, nan,  2.,  5.])
     """
-    x, threads = read("rolling", array), thread_count("rolling", workers)
+    x = read_chunked("rolling", array) if is_chunked(array) else read("rolling", array)
+    if workers is not None:
+        thread_count("rolling", workers)  # refuses others
     axis = axis_of("rolling", axis, x.ndim)
     size = whole(window)
     if size is None or size < 1:
@@ -233,7 +287,7 @@ def rolling(
             f"nsc.numpy.rolling: min_periods must be an integer in 1 … {size}, got {min_periods!r}"
         )
     ahead = (size - 1) // 2 if flag("center", center, OperandTypeError) else 0
-    return Rolling(x, axis, size, least, ahead, threads)
+    return Rolling(x, axis, size, least, ahead, workers)
 
 
 def _taken(low: Array, _high: Array, _share: float) -> Array:

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike
 from nsc.arguments import is_name
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.arrays import Array, Axes, plain
+from nsc.numpy.chunks import by_blocks, over
 from nsc.numpy.methods import METHODS, Place, is_of_values, place_of
 from nsc.numpy.reducing import Reduction, Rule
 from nsc.numpy.weights import Weights, weighted_quantiles
 
 
+@by_blocks(over)
 def quantile(
     array: ArrayLike,
     q: ArrayLike,
@@ -51,6 +53,7 @@ def quantile(
     return _quantile("quantile", array, q, axis, method, weights, keepdims, out, workers)
 
 
+@by_blocks(over)
 def nanquantile(
     array: ArrayLike,
     q: ArrayLike,
@@ -75,6 +78,7 @@ def nanquantile(
     return _quantile("nanquantile", array, q, axis, method, weights, keepdims, out, workers)
 
 
+@by_blocks(over)
 def percentile(
     array: ArrayLike,
     q: ArrayLike,
@@ -94,6 +98,7 @@ def percentile(
     return _quantile("percentile", array, q, axis, method, weights, keepdims, out, workers)
 
 
+@by_blocks(over)
 def nanpercentile(
     array: ArrayLike,
     q: ArrayLike,

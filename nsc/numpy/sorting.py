@@ -11,6 +11,7 @@ from nsc.arguments import flag, whole, wholes
 from nsc.compiler.selection import ranks, top_k
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.arrays import Array, flat_or_along, index_dtype_of, read
+from nsc.numpy.chunks import along, by_blocks
 from nsc.numpy.kernels import Sorted, run
 
 
@@ -38,6 +39,7 @@ def sort(
 ) -> Sorted: ...
 
 
+@by_blocks(along)
 def sort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -73,6 +75,7 @@ def sort(
     return found if with_indices else found.values
 
 
+@by_blocks(along)
 def argsort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -91,6 +94,7 @@ def argsort(
     return run("argsort", x, axis, None, workers, descends, index).indices
 
 
+@by_blocks(along)
 def topk(
     array: ArrayLike,
     k: int,
@@ -127,6 +131,7 @@ def topk(
     return run("topk", x, axis, selection, workers, index_dtype=index_dtype_of("topk", index_dtype))
 
 
+@by_blocks(along)
 def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int | None = None) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from nsc.arguments import real
 from nsc.errors import OperandError
 from nsc.numpy.arrays import Array, Axes
+from nsc.numpy.chunks import by_blocks, over
 from nsc.numpy.methods import Place
 from nsc.numpy.reducing import Reduction, Rule
 from nsc.numpy.samples import SortedBlock
 from nsc.numpy.weights import Weights, weighted_median, weighted_trimmed_mean
 
 
+@by_blocks(over)
 def median(
     array: ArrayLike,
     axis: Axes = None,
@@ -56,6 +58,7 @@ def median(
     return _median("median", array, axis, weights, keepdims, out, workers)
 
 
+@by_blocks(over)
 def nanmedian(
     array: ArrayLike,
     axis: Axes = None,
@@ -98,6 +101,7 @@ def _median(
     return reduction.by_rule((), dtype, MEDIAN, skips_nan)
 
 
+@by_blocks(over)
 def trimmed_mean(
     array: ArrayLike,
     proportion: float,

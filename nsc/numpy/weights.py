@@ -18,6 +18,8 @@ from nsc.numpy.arrays import Array, read
 from nsc.numpy.reducing import Reduction
 from nsc.numpy.samples import SortedBlock
 
+Shape = tuple[int, ...]
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -41,12 +43,7 @@ class Weights:
         """
         given = read(reduction.function, weights)
         x, axes, samples = reduction.x, reduction.axes, reduction.samples
-        of_a_sample = tuple(x.shape[axis] for axis in axes)
-        if given.shape not in (x.shape, of_a_sample):
-            raise OperandError(
-                f"nsc.numpy.{reduction.function}: weights must be of shape {x.shape} or {of_a_sample}, got "
-                f"{given.shape}"
-            )
+        check_shape(reduction.function, given.shape, x.shape, axes)
         numbers = given.astype(np.float64)
         if not (np.isfinite(numbers) & (numbers >= 0)).all():
             raise OperandError(f"nsc.numpy.{reduction.function}: weights must be finite, and none negative")
@@ -82,6 +79,15 @@ class Weights:
         last = block.values[-1]
         is_nan = weights.max(axis=0) == 0 if self.skips_nan else np.isnan(last)
         return [np.where(is_nan, np.nan, row) for row in rows] if is_nan.any() else rows
+
+
+def check_shape(function: str, found: Shape, shape: Shape, axes: Shape) -> None:
+    """Raise an error unless weights have the shape of an array, or that of its axes of a sample."""
+    of_a_sample = tuple(shape[axis] for axis in axes)
+    if found not in (shape, of_a_sample):
+        raise OperandError(
+            f"nsc.numpy.{function}: weights must be of shape {shape} or {of_a_sample}, got {found}"
+        )
 
 
 def weighted_median(block: SortedBlock, weights: Weights) -> Sequence[Array]:
