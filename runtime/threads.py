@@ -36,7 +36,7 @@ def share_out(do: Callable[[int, int], None], threads: int, work: float) -> None
     if threads == 1 or parts < 2:
         do(0, 1)
         return
-    left = deque(range(parts))
+    left, held = deque(range(parts)), [do]
 
     def take() -> None:
         while True:
@@ -44,7 +44,7 @@ def share_out(do: Callable[[int, int], None], threads: int, work: float) -> None
                 part = left.popleft()
             except IndexError:  # none is left
                 return
-            do(part, parts)
+            held[0](part, parts)
 
     if not _kept:
         _kept.append(ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nsc"))
@@ -52,9 +52,9 @@ def share_out(do: Callable[[int, int], None], threads: int, work: float) -> None
     try:
         take()
     finally:
-        # Where a part failed, or Ctrl-C came, the others are left out. Arrays are free when the call ends.
-        left.clear()
+        left.clear()  # where a part failed, or Ctrl-C came
         begun = [other for other in others if not other.cancel()]
         wait(begun)
+        held.clear()  # the pool may keep `take` for a while, and is not to keep the arrays
     for other in begun:
         other.result()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -124,6 +125,21 @@ def test_an_error_of_a_part_ends_the_call(monkeypatch):
     with pytest.raises(IndexError, match="of a part"):
         threads.share_out(do, 2, 1000)
     assert len(done) <= 2
+
+
+def test_arrays_are_free_when_a_call_ends(monkeypatch):
+    """Even if the pool has not come to a part yet, since it does others."""
+    monkeypatch.setattr(threads, "LEAST_WORK", 1)
+    threads.share_out(lambda *part: None, 2, 2)  # there is a pool
+    goes_on = threading.Event()
+    held_up = [threads._kept[0].submit(goes_on.wait) for _ in range(os.cpu_count())]
+    x = np.zeros((9, 500))
+    gone = weakref.ref(x)
+    exact.sort(x, 0, workers=2)
+    del x
+    assert gone() is None
+    goes_on.set()
+    assert all(one.result() for one in held_up)
 
 
 def test_threads_of_a_caller_share_the_pool(monkeypatch):
