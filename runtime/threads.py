@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 # Least work of a part: bytes of values times minima and maxima for each, about a quarter of a millisecond.
 # To wake a thread takes less.
 LEAST_WORK = 20_000_000
-# Parts for each thread: one that wakes late, or has to wait for its core, leaves its parts to the others.
-_PARTS = 8
-
 # Threads are kept, because new ones take longer to start. A fork has none of them.
 _kept: list[ThreadPoolExecutor] = []
 if hasattr(os, "register_at_fork"):
@@ -24,18 +21,27 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def share_out(do: Callable[[int, int], None], threads: int, work: float) -> None:
+def parts_of(threads: int, work: float, each: int = 8) -> int:
+    """Return how many parts of a work are worth to be shared out; 1 for one thread.
+
+    Args:
+        threads: how many at most.
+        work: in the unit of LEAST_WORK.
+        each: how many for each thread, if there is enough work. A thread that wakes late, or waits for its
+            core, leaves its parts to others.
+    """
+    most = max(1, int(work / LEAST_WORK))
+    return 1 if threads == 1 else min(most, threads * min(each, max(1, most // threads)))
+
+
+def share_out(do: Callable[[int, int], None], threads: int, parts: int) -> None:
     """Call do(part, parts) for all parts of a work. Threads take the next part until none is left.
 
     Args:
         do: does a part.
         threads: how many at most, this one among them.
-        work: in the unit of LEAST_WORK.
+        parts: how many.
     """
-    parts = min(threads * _PARTS, int(work / LEAST_WORK))
-    if threads == 1 or parts < 2:
-        do(0, 1)
-        return
     left, held = deque(range(parts)), [do]
 
     def take() -> None:
@@ -46,15 +52,16 @@ def share_out(do: Callable[[int, int], None], threads: int, work: float) -> None
                 return
             held[0](part, parts)
 
-    if not _kept:
+    helpers = min(threads, parts) - 1
+    if helpers > 0 and not _kept:
         _kept.append(ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nsc"))
-    others = [_kept[0].submit(take) for _ in range(min(threads, parts) - 1)]
+    others = [_kept[0].submit(take) for _ in range(helpers)]
     try:
         take()
     finally:
         left.clear()  # where a part failed, or Ctrl-C came
-        begun = [other for other in others if not other.cancel()]
-        wait(begun)
+        errors = [other.exception() for other in others if not other.cancel()]  # waits for them
         held.clear()  # the pool may keep `take` for a while, and is not to keep the arrays
-    for other in begun:
-        other.result()
+    for error in errors:
+        if error:
+            raise error

@@ -213,6 +213,13 @@ def test_results_over_what_is_read(name):
     assert not apart[1, 1::2].any()
 
 
+@pytest.mark.parametrize("shape", [(200_000, 3), (exact.MOST, 700)])
+def test_samples_that_fill_a_block(shape):
+    x = np.random.default_rng(0).standard_normal(shape)
+    assert np.array_equal(exact.median(x, axis=0), np.median(x, axis=0))
+    assert np.array_equal(exact.nanquantile(x, 0.3, axis=0), np.quantile(x, 0.3, axis=0))
+
+
 def test_without_a_compiler_numpy_sorts():
     """One warning, and the same results."""
     code = """

@@ -87,18 +87,21 @@ def test_other_numbers_are_refused(value):
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("work", [0, 1, 2, 3, 15, 1000])
-def test_each_part_is_done_once(count, work, monkeypatch):
-    monkeypatch.setattr(threads, "LEAST_WORK", 1)
+def test_parts_of_a_work(count, work, monkeypatch):
+    monkeypatch.setattr(threads, "LEAST_WORK", 10)
+    parts = threads.parts_of(count, 10 * work + 9)
+    assert parts == (1 if count == 1 or work < 2 else min(work // count * count or work, 8 * count))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("parts", [1, 2, 30])
+def test_each_part_is_done_once(count, parts):
     done = []
-    threads.share_out(lambda *part: done.append(part), count, work)
-    parts = done[0][1]
+    threads.share_out(lambda *part: done.append(part), count, parts)
     assert sorted(done) == [(part, parts) for part in range(parts)]
-    assert parts <= max(1, work)
-    assert parts == 1 or count > 1
 
 
-def test_a_thread_that_is_held_up_leaves_its_parts_to_others(monkeypatch):
-    monkeypatch.setattr(threads, "LEAST_WORK", 1)
+def test_a_thread_that_is_held_up_leaves_its_parts_to_others():
     goes_on, by, caller = threading.Event(), [], threading.get_ident()
 
     def do(part, parts):
@@ -108,13 +111,12 @@ def test_a_thread_that_is_held_up_leaves_its_parts_to_others(monkeypatch):
         if len(by) == parts - 1:
             goes_on.set()
 
-    threads.share_out(do, 2, 1000)
+    threads.share_out(do, 2, 30)
     assert by.count(caller) >= len(by) - 1
 
 
-def test_an_error_of_a_part_ends_the_call(monkeypatch):
+def test_an_error_of_a_part_ends_the_call():
     """An IndexError too, which is also what an empty list of parts says."""
-    monkeypatch.setattr(threads, "LEAST_WORK", 1)
     done = []
 
     def do(part, parts):
@@ -123,7 +125,7 @@ def test_an_error_of_a_part_ends_the_call(monkeypatch):
         raise IndexError("of a part")
 
     with pytest.raises(IndexError, match="of a part"):
-        threads.share_out(do, 2, 1000)
+        threads.share_out(do, 2, 30)
     assert len(done) <= 2
 
 

@@ -111,7 +111,9 @@ def axes_of(function: str, axes: object, ndim: int) -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(ndim))
-    listed = wholes([axes] if whole(axes) is not None else axes)
+    if whole(axes) is not None:
+        return (axis_of(function, axes, ndim),)
+    listed = wholes(axes)
     if listed is None:
         raise OperandTypeError(
             f"nsc.numpy.{function}: axis must be an integer, a tuple of integers or None, got {axes!r}"

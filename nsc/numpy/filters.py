@@ -22,7 +22,7 @@ from nsc.numpy.kernels import BUILDING, with_compiler
 from nsc.numpy.threads import thread_count
 from nsc.numpy.windows import filter_by_numpy
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.threads import share_out
+from nsc.runtime.threads import parts_of, share_out
 from nsc.runtime.windows.kernel import FilterKernel, Images
 
 
@@ -164,7 +164,8 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
         addresses = lying.ctypes.data, images, folded.before, values.ctypes.data
         kernel.call(NAMES[x.dtype], *addresses, mode, outside.ctypes.data, part=part, parts=parts)
 
-    share_out(do, threads, values.nbytes * compiled_filter(window).operations)
+    work = values.nbytes * compiled_filter(window).operations
+    share_out(do, threads, parts_of(threads, work))
     return values
 
 

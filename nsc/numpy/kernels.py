@@ -23,7 +23,7 @@ from nsc.numpy.arrays import Array, dtype_name
 from nsc.numpy.threads import thread_count
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.exact.kernel import ExactFunction, layout_of, places_fit
-from nsc.runtime.threads import share_out
+from nsc.runtime.threads import parts_of, share_out
 
 Built = TypeVar("Built")
 
@@ -163,7 +163,7 @@ def _call(
         addresses = values.ctypes.data, indices.ctypes.data
         kernel.call(x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts)
 
-    share_out(do, threads, work_of(kernel, x, index_bytes))
+    share_out(do, threads, parts_of(threads, work_of(kernel, x, index_bytes)))
 
 
 def work_of(kernel: ExactFunction | None, x: Array, index_bytes: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from nsc.contract.exact import MOST
 from nsc.numpy.arrays import Array
 from nsc.numpy.kernels import by_numpy, kernel_for, work_of
 from nsc.runtime.exact.kernel import ExactFunction, Layout, layout_of, places_fit
-from nsc.runtime.threads import share_out
+from nsc.runtime.threads import parts_of, share_out
 
 # Bytes of the sorted values of a block: with what is computed of them they fit a core's second-level cache.
 BLOCK_BYTES = 1 << 20
@@ -76,19 +76,18 @@ class Samples:
 
     def back(self, results: Array) -> Array:
         """Return results, count × columns, as count × the axes that are kept, in the array's order."""
-        places = [1 + place for place in np.argsort(self.kept)]
+        places = (1 + self.kept.index(axis) for axis in sorted(self.kept))
         found: Array = results.reshape(len(results), *self.lengths).transpose(0, *places)
         return found
 
     def forth(self, found: Array) -> Array:
         """Return what `back` returned as it was; a view, if the strides allow it."""
-        places = [1 + place for place in np.argsort(np.argsort(self.kept))]
+        places = (1 + sorted(self.kept).index(axis) for axis in self.kept)
         results: Array = found.transpose(0, *places).reshape(len(found), *self.columns)
         return results
 
 
-@dataclass(frozen=True)
-class SortedBlock:
+class SortedBlock(NamedTuple):
     """Some samples, sorted.
 
     Attributes:
@@ -130,28 +129,39 @@ def each_block(
     if index_dtype is not None and not places_fit(laid.shape[1], laid.itemsize):
         laid = laid.astype(np.int16)
     kernel = kernel_for(function, laid.shape[1], selection, laid)
-    parts = _parts(laid.shape, laid.itemsize + (4 if with_indices else 0))
+    work = work_of(kernel, laid, 4 if with_indices else 0)
+    outputs = laid.shape[1] if kernel is None else kernel.source.outputs
+    sample_bytes = outputs * (laid.itemsize + (4 if with_indices else 0))
+    # Few large blocks: between them a thread needs Python, which only one thread has at a time.
+    blocks = _blocks(laid.shape, sample_bytes, parts_of(threads, work, 2))
 
     def do(number: int, count: int) -> None:
+        part = blocks[number]
         with np.errstate(all="ignore"):
-            for part in parts[number::count]:
-                if kernel is None:
-                    found = by_numpy(laid[part], 1, selection, False, index_dtype)
-                    values, indices = found.values, found.indices
-                else:
-                    values, indices = _sorted(kernel, laid[part], index_dtype)
-                block = SortedBlock(_columns(values), _columns(indices) if with_indices else None, part)
-                for row, result in zip(results, statistic(block), strict=True):
-                    target = row[part[0], part[2]]
-                    target[...] = result.reshape(target.shape)
+            if kernel is None:
+                found = by_numpy(laid[part], 1, selection, False, index_dtype)
+                values, indices = found.values, found.indices
+            else:
+                values, indices = _sorted(kernel, laid[part], index_dtype)
+            block = SortedBlock(_columns(values), _columns(indices) if with_indices else None, part)
+            for row, result in zip(results, statistic(block), strict=True):
+                target = row[part[0], part[2]]
+                target[...] = result.reshape(target.shape)
 
-    share_out(do, threads, work_of(kernel, laid, 4 if with_indices else 0))
+    share_out(do, threads, len(blocks))
 
 
-def _parts(shape: tuple[int, ...], value_bytes: int) -> list[tuple[slice, slice, slice]]:
-    """Return blocks: of several slabs of samples, or of some of the columns of one."""
+def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple[slice, slice, slice]]:
+    """Return blocks: of several slabs of samples, or of some of the columns of one.
+
+    Args:
+        shape: outer, n, inner.
+        sample_bytes: of a sorted sample.
+        least: how many blocks there are at least, if samples fill so many registers.
+    """
     outer, n, inner = shape
-    samples = max(1 if n > MOST else _LANES, BLOCK_BYTES // (n * value_bytes) // _LANES * _LANES)
+    lanes = 1 if n > MOST else _LANES
+    samples = lanes * math.ceil(max(1, min(BLOCK_BYTES // sample_bytes, outer * inner / least)) / lanes)
     every = slice(None)
     if inner > samples:
         starts = range(0, inner, samples)
@@ -176,13 +186,15 @@ def _sorted(kernel: ExactFunction, x: Array, index_dtype: np.dtype[Any] | None) 
         steps = [n * samples, samples, 1]
     layout = Layout(1, slabs, 0, 1, steps[0]) if is_rows else Layout(slabs, samples, steps[0], steps[1], 1)
     values = np.empty((slabs, kernel.source.outputs, samples), x.dtype)
-    indices = np.empty(0 if index_dtype is None else values.shape, index_dtype or np.int32)
-    index_bytes = 0 if index_dtype is None else indices.itemsize
-    addresses = values.ctypes.data, indices.ctypes.data
-    kernel.call(x.ctypes.data, layout, *addresses, index_bytes, False)
+    if index_dtype is None:
+        kernel.call(x.ctypes.data, layout, values.ctypes.data, None, 0, False)
+        return values, values
+    indices = np.empty(values.shape, index_dtype)
+    kernel.call(x.ctypes.data, layout, values.ctypes.data, indices.ctypes.data, indices.itemsize, False)
     return values, indices
 
 
 def _columns(laid: Array) -> Array:
     """Return slabs × values × samples as values × all samples."""
-    return np.ascontiguousarray(laid.swapaxes(0, 1)).reshape(laid.shape[1], -1)
+    columns: Array = laid[0] if len(laid) == 1 else laid.swapaxes(0, 1)
+    return np.ascontiguousarray(columns).reshape(laid.shape[1], -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import Status
@@ -22,8 +23,7 @@ _FUNCTION = CFunction(
 LEAST_COLUMNS = 16
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Where the values of an array lie: value w of sample s of slab t is at t * slab + w * wire + s * sample.
 
     The stride `wire` or the stride `sample` is 1. Results have no gaps: they are (slabs, samples, outputs) if
@@ -100,8 +100,7 @@ class ExactFunction:
         Raises:
             MemoryError: too little memory.
         """
-        lies = (layout.slabs, layout.samples, layout.slab, layout.wire, layout.sample)
-        status = self.function(x, *lies, values, indices, index_bytes, descending, pool, part, parts)
+        status = self.function(x, *layout, values, indices, index_bytes, descending, pool, part, parts)
         if status != Status.OK:
             raise MemoryError(f"{self.source.name}: not enough memory for a group of samples")
 
