@@ -159,6 +159,15 @@ def test_filters(mode, data):
         assert np.array_equal(found.compute(), ndimage.median_filter(x, (*front, *sizes), **options))
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_windows_as_long_as_blocks_and_one_more(mode):
+    """A mirror shows what lies just behind the first block."""
+    x = np.random.default_rng(0).permutation(12).astype("int16")
+    lazy = da.from_array(x, chunks=4)
+    for origin in (2, -2):
+        assert_same(exact.median_filter(lazy, 5, mode, 7, origin), exact.median_filter(x, 5, mode, 7, origin))
+
+
 @SLOW
 @settings(deadline=None, max_examples=15)
 @given(data=st.data())
@@ -190,6 +199,26 @@ def test_only_an_axis_in_blocks_is_put_together():
     with dask.config.set({"array.chunk-size": "11kB"}):
         assert exact.median(da.zeros((11, 1000), chunks=(1, 1000), dtype="f4"), axis=0).numblocks == (4,)
     assert exact.median_filter(x, (1, 3)).chunks == x.chunks
+
+
+@pytest.mark.parametrize(("said", "expected"), [({}, 1), ({"workers": 3}, 3)])
+def test_a_block_has_one_thread_unless_the_call_says_more(said, expected, monkeypatch):
+    asked = []
+    for module in ("filters", "kernels", "samples"):
+        monkeypatch.setattr(
+            f"nsc.numpy.{module}.share_out",
+            lambda do, threads, parts: (asked.append(threads), [do(part, parts) for part in range(parts)]),
+        )
+    lazy = da.zeros((3, 8), chunks=(3, 4))
+    results = (
+        exact.sort(lazy, 0, **said),
+        exact.median(lazy, 0, **said),
+        exact.median_filter(lazy, (1, 3), **said),
+        exact.rolling(lazy, 3, **said).median(),
+    )
+    dask.compute(*results)
+    assert len(asked) >= 8
+    assert {*asked} == {expected}
 
 
 def test_swapped_bytes():

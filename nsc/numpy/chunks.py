@@ -208,7 +208,7 @@ def _each_block(
 
     Args:
         each: what is called.
-        operands: Dask arrays, the first with all axes, and the axes of each.
+        operands: Dask arrays in the same blocks, the first with all axes, and the axes of each.
         lengths: of axes that the call changes.
         dtype: of results.
         leading: the lengths of axes that it puts in front.
@@ -223,6 +223,7 @@ def _each_block(
         *(item for operand in operands for item in operand),
         adjust_chunks=dict(lengths),
         new_axes=dict(zip(front, leading, strict=True)),
+        align_arrays=False,
         **_like(len(front) + len(places), dtype),
     )
 
