@@ -36,6 +36,11 @@ def expanded(source: str) -> str:
     return _INCLUDE.sub(header, source)
 
 
+def without_headers(source: str) -> str:
+    """Return a kernel's text without what it includes of the library."""
+    return _INCLUDE.sub("", source)
+
+
 @functools.cache
 def text(name: str) -> str:
     """Return the text of a header, which is called as in `#include`.

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from nsc.compiler.relaxed.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
+    from nsc.deploying import deploy
     from nsc.drawing import Explorer, draw
     from nsc.headers import c_header
     from nsc.networks import network, optimize, verify
@@ -76,6 +77,7 @@ _HOMES: dict[str, str | None] = {
     "compile": "nsc.api",
     "compile_filter": "nsc.operators.filters",
     "compile_sizes": "nsc.sizes",
+    "deploy": "nsc.deploying",
     "draw": "nsc.drawing",
     "load": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
@@ -119,6 +121,7 @@ __all__ = [
     "compile",
     "compile_filter",
     "compile_sizes",
+    "deploy",
     "draw",
     "load",
     "median",

@@ -15,8 +15,10 @@
 #define NSC_FUNCTION inline
 #define NSC_TABLE constexpr
 #define NSC_STEP NSC_INLINE inline
-// A function of the C interface.
+// A function of the C interface; a text that has several kernels keeps theirs to itself.
+#if !defined(NSC_API)
 #define NSC_API extern "C" __attribute__((visibility("default")))
+#endif
 // Never inlined: the same code for many callers.
 #define NSC_APART __attribute__((noinline))
 // Unrolls a loop over the lanes of a register.

@@ -9,6 +9,7 @@ import time
 import click
 
 from nsc.cli.completing import some_of
+from nsc.cli.deploying import DEPLOYED, deploy_option, deployed_file
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     Limits,
@@ -29,7 +30,9 @@ from nsc.compiler.driver import compile_network
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.selection import Selection
+from nsc.compiler.text import writing
 from nsc.contract.targets import TARGETS
+from nsc.join.deploying import served_dtypes
 from nsc.runtime.build import nvrtc
 from nsc.runtime.relaxed.cubin import build_all
 from nsc.runtime.relaxed.kernel import Kernel
@@ -61,6 +64,7 @@ from nsc.runtime.relaxed.kernel import Kernel
     is_flag=True,
     help="Write nsc's kernel library into the sources, which then include nothing of it.",
 )
+@deploy_option
 @result_options
 @limit_options
 @unproved_option
@@ -74,6 +78,7 @@ def compile_command(
     targets: tuple[str, ...],
     architectures: tuple[str, ...],
     single_file: bool,
+    deploy: bool,
     result: ResultOptions,
     limits: Limits,
     unproved: bool,
@@ -103,15 +108,25 @@ def compile_command(
         )
         if architectures and "cuda" not in request.targets:
             raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
+        if deploy and "cpu" not in request.targets:
+            raise click.UsageError("--deploy is for processors: add --target cpu,cuda")
+        if deploy and single_file:
+            raise click.UsageError(
+                "--deploy writes the kernel library into its source: leave out --single-file"
+            )
         compiled = compile_network(request, limits.budget(progress))
         kernel = Kernel(compiled.package.files)
         progress.phase("build")
         artifacts = [kernel.build()] if "cpu" in request.targets else []
         for architecture in architectures:
             artifacts += build_all(kernel, architecture)
+        source_file = (
+            deployed_file(kernel.manifest, kernel, served_dtypes(kernel), result.folder) if deploy else None
+        )
         progress.phase("write")
         replaced = replaces(compiled.package, result.folder)
         place = write(compiled.package, result.folder)
+        deployed = writing.write(*source_file, result.folder) if source_file else None
     seconds = time.perf_counter() - start
     if result.as_json:
         facts = {
@@ -121,6 +136,7 @@ def compile_command(
             **counts_of(compiled.network),
             "proof": compiled.proof.facts(),
             "binaries": [str(artifact.binary) for artifact in artifacts],
+            "deployed": deployed and str(deployed),
             "targets": request.targets,
             "cached": all(artifact.cached for artifact in artifacts),
             "commands": [shlex.join(artifact.command) for artifact in artifacts],
@@ -143,6 +159,8 @@ def compile_command(
             if nvrtc.is_installed()
             else f"the CUDA kernels are written and cannot be built here, without CuPy: {nvrtc.INSTALL}"
         )
+    if deployed:
+        click.echo(DEPLOYED.format(deployed))
     click.echo(
         f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: nsc.load({str(place)!r})"
     )

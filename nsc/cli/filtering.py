@@ -9,9 +9,11 @@ import time
 import click
 
 from nsc.cli.completing import some_of
+from nsc.cli.deploying import DEPLOYED, deploy_option, deployed_file
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import Limits, ResultOptions, counts_of, limit_options, list_option, result_options
 from nsc.compiler.package import replaces, write
+from nsc.compiler.text import writing
 from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
 from nsc.contract.exact import ELEMENTS
@@ -30,10 +32,17 @@ from nsc.version import VERSION
     shell_complete=some_of(ELEMENTS),
     help=f"Types of pixels to build for now: {', '.join(ELEMENTS)}. Others are built when first used.",
 )
+@deploy_option
 @result_options
 @limit_options
 def filter_command(
-    size: str, median: bool, rank: int | None, dtypes: tuple[str, ...], result: ResultOptions, limits: Limits
+    size: str,
+    median: bool,
+    rank: int | None,
+    dtypes: tuple[str, ...],
+    deploy: bool,
+    result: ResultOptions,
+    limits: Limits,
 ) -> None:
     """Prove a rank filter of images, write its package to OUT/NAME and build it.
 
@@ -46,6 +55,8 @@ def filter_command(
     unknown = [dtype for dtype in dtypes if dtype not in ELEMENTS]
     if unknown:
         raise click.UsageError(f"--dtype must be some of {', '.join(ELEMENTS)}, got {', '.join(unknown)}")
+    if deploy and not dtypes:
+        raise click.UsageError("--deploy builds for the types that --dtype lists: add --dtype float32")
     window = Window.of(size, rank)
     start = time.perf_counter()
     with reporting(result.verbose) as progress:
@@ -54,9 +65,11 @@ def filter_command(
         progress.phase("build")
         kernel = FilterKernel(compiled.source)
         artifacts = [kernel.build(dtype) for dtype in dtypes]
+        source_file = deployed_file(compiled.manifest, kernel, dtypes, result.folder) if deploy else None
         progress.phase("write")
         replaced = replaces(package, result.folder)
         place = write(package, result.folder)
+        deployed = writing.write(*source_file, result.folder) if source_file else None
     seconds = time.perf_counter() - start
     whole, stages = compiled.proof.windows, compiled.proof.stages
     if result.as_json:
@@ -70,6 +83,7 @@ def filter_command(
             "operations": compiled.operations,
             "proofs": [proof.facts() for proof in whole],
             "stages": [proof.facts() for proof in stages],
+            "deployed": deployed and str(deployed),
             "binaries": [str(artifact.binary) for artifact in artifacts],
             "commands": [shlex.join(artifact.command) for artifact in artifacts],
             "seconds": round(seconds, 3),
@@ -88,5 +102,7 @@ def filter_command(
             click.echo(shlex.join(artifact.command))
     if replaced:
         click.echo(f"replaced: {place} held another package")
+    if deployed:
+        click.echo(DEPLOYED.format(deployed))
     built = f"built for {', '.join(dtypes)}" if dtypes else "written, built on first use"
     click.echo(f"{built}, in {seconds:.2f} s; use it with: nsc.load({str(place)!r})")

@@ -24,8 +24,8 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.header.compiling import compile_header
-from nsc.compiler.header.writing import replaces, write
 from nsc.compiler.selection import Selection
+from nsc.compiler.text.writing import replaces, write
 from nsc.contract.c_types import C_TYPES
 
 
@@ -77,8 +77,9 @@ def header_command(
         )
         compiled = compile_header(request, limits.budget(progress))
         progress.phase("write")
-        replaced = replaces(compiled.name, compiled.text, result.folder)
-        place = write(compiled.name, compiled.text, result.folder)
+        file = f"{compiled.name}.h"
+        replaced = replaces(file, compiled.text, result.folder)
+        place = write(file, compiled.text, result.folder)
     network, proof, seconds = compiled.network, compiled.proof, time.perf_counter() - start
     if result.as_json:
         facts = {

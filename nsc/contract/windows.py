@@ -47,3 +47,8 @@ class FilterSource:
 def for_channels(text: str, channels: int) -> str:
     """Return the source of a filter for pixels of so many channels, values that lie side by side."""
     return text if channels == 1 else f"#define NSC_CHANNELS {channels}\n{text}"
+
+
+def window_name(shape: tuple[int, int, int], rank: int) -> str:
+    """Return the name of a window in compiled and exported programs, such as 1x3x3:4."""
+    return f"{'x'.join(map(str, shape))}:{rank}"

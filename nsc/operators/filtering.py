@@ -13,7 +13,7 @@ from torch import Tensor
 from nsc.compiler.windows import Window
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold
 from nsc.contract.manifest import digest
-from nsc.contract.windows import MODES
+from nsc.contract.windows import MODES, window_name
 from nsc.errors import ToolchainError
 from nsc.join.windows import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
@@ -34,7 +34,7 @@ def keep(window: Window, kernel: FilterKernel) -> str:
     Compiled and exported programs hold the name. It states the window, so a process that has not loaded the
     package compiles a kernel for it.
     """
-    key = f"{'x'.join(map(str, window.shape))}:{window.rank}@{digest(kernel.source.text)[:16]}"
+    key = f"{window_name(window.shape, window.rank)}@{digest(kernel.source.text)[:16]}"
     _loaded.setdefault(key, (window, kernel))
     return key
 
@@ -77,13 +77,30 @@ def _window_of(key: str) -> Window:
     return Window(planes, rows, columns, int(rank))
 
 
-def _kernel(key: str) -> FilterKernel:
+def find_filter(key: str) -> FilterKernel:
     """Return the kernel of a name: that of a loaded package, else one compiled for the window."""
     return _loaded[key][1] if key in _loaded else filter_kernel(_window_of(key))
 
 
-def filtered(x: Tensor, key: str, mode: str, cval: float, origin: Sequence[int]) -> Tensor:
+def split(cval: float) -> tuple[float, int]:
+    """Return a value outside as `nsc::filter` takes it: operators of torch's stable ABI take no Scalar."""
+    return (cval, 0) if isinstance(cval, float) else (0.0, cval)
+
+
+def _joined(
+    x: Tensor, mode: str, cval: float, whole_cval: int, origin: Sequence[int]
+) -> tuple[str, float, Sequence[int]]:
+    """Return the options of `nsc::filter` as `filtered` takes them."""
+    return mode, cval if x.is_floating_point() else whole_cval, origin
+
+
+def _filter(x: Tensor, key: str, *options: Any) -> Tensor:
     """Implement `nsc::filter`."""
+    return filtered(x, key, *_joined(x, *options))
+
+
+def filtered(x: Tensor, key: str, mode: str, cval: float, origin: Sequence[int]) -> Tensor:
+    """Return filtered images; channels_last stays channels_last."""
     windows = _windows(key, mode, cval, origin)
     if not _is_channels_last(x, windows.axes):
         return _filtered(x, key, windows)
@@ -107,7 +124,7 @@ def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
         return _filtered(x.movedim(last, first), key, planes).movedim(first, last).contiguous()
     lying, images = _lying(x, folded)
     try:
-        kernel = _kernel(key) if x.is_cpu else None
+        kernel = find_filter(key) if x.is_cpu else None
         if kernel is not None:
             kernel.load(DTYPE_NAMES[x.dtype], images.channels)
     except ToolchainError:
@@ -248,7 +265,7 @@ def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
     values: Tensor = below("filter", keyset, (x.detach(), key, *options))
     if not is_differentiated(x):
         return values
-    windows = _windows(key, *options)
+    windows = _windows(key, *_joined(x, *options))
     places = _places(x.detach(), values, windows)
     flat = _flat(x, windows)
     # A gather has all of torch's derivatives.
@@ -281,8 +298,8 @@ def _vmap(
 
 register_operator(
     "filter",
-    "(Tensor x, str kernel, str mode, Scalar cval, int[] origin) -> Tensor",
-    dict.fromkeys(DEVICES, filtered),
+    "(Tensor x, str kernel, str mode, float cval, int whole_cval, int[] origin) -> Tensor",
+    dict.fromkeys(DEVICES, _filter),
     fake=_fake,
     vmap=_vmap,
     autograd=_differentiable,

@@ -23,7 +23,15 @@ from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
 from nsc.join.windows import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
-from nsc.operators.filtering import Windows, apply_filter, filtered, keep, sizes_of, windows_of
+from nsc.operators.filtering import (
+    Windows,
+    apply_filter,
+    filtered,
+    keep,
+    sizes_of,
+    split,
+    windows_of,
+)
 from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import Steepness, check_dense
 from nsc.operators.packaged import Packaged
@@ -103,11 +111,12 @@ class Filter(Packaged):
             WindowError: an origin with which a pixel is not in its window.
         """
         windows = self._checked(x, mode, cval, origin)
-        arguments = x, self._key, mode, windows.cval, windows.origin
         if way_of(x) is PLAIN:
             needs_gradient = x.requires_grad and torch.is_grad_enabled()
-            return (apply_filter if needs_gradient else filtered)(*arguments)
-        return torch.ops.nsc.filter(*arguments)  # type: ignore[no-any-return]
+            call = apply_filter if needs_gradient else filtered
+            return call(x, self._key, mode, windows.cval, windows.origin)
+        options = mode, *split(windows.cval), windows.origin
+        return torch.ops.nsc.filter(x, self._key, *options)  # type: ignore[no-any-return]
 
     @by_samples(Axes.OF_X, inner=_axes)
     def relaxed(

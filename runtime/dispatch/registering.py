@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nsc.errors import PackageError
 from nsc.runtime.dispatch.ways import Way, way_of
 
 # A function of the keys that a call has left, and of the operator's arguments.
@@ -51,7 +52,15 @@ def register_operator(
             calls `below` for the values.
         sample_axes: returns the axes of samples, which are the same in all tensors and results. Processes may
             share a DTensor out along one of them.
+
+    Raises:
+        PackageError: a deployed library was loaded before nsc.
     """
+    if torch._C._dispatch_has_kernel(f"nsc::{name}"):
+        raise PackageError(
+            "a deployed library has defined nsc's operators in this process: import nsc first, then the "
+            "library leaves them to it"
+        )
     _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
     for device, implementation in implementations.items():
         _library.impl(name, implementation, device.upper())

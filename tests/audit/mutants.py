@@ -195,6 +195,12 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
 # Files without mutants, and why.
 WITHOUT = {
     "library/nsc/attributes.h": "says how functions are compiled",
+    "library/nsc/deploy/exact.h": "runs without nsc: see tests/deploy",
+    "library/nsc/deploy/filters.h": "runs without nsc: see tests/deploy",
+    "library/nsc/deploy/kernels.h": "runs without nsc: see tests/deploy",
+    "library/nsc/deploy/operators.h": "runs without nsc: see tests/deploy",
+    "library/nsc/deploy/relaxed.h": "runs without nsc: see tests/deploy",
+    "library/nsc/deploy/tensors.h": "runs without nsc: see tests/deploy",
     "library/nsc/exact/network.h": "names types",
     "library/nsc/integers.h": "names types",
     "library/nsc/memory.h": "gives memory, and computes nothing",

@@ -167,6 +167,27 @@ def test_an_unproved_network_needs_an_option():
     assert "--unproved" in err
 
 
+def test_a_deployed_source_lies_beside_its_package():
+    out, err = call("compile", "odd_even", "--n", 3, "--deploy", "--out", ".")
+    file = Path("odd_even_3_torch.cpp")
+    assert f"{file}: for programs of torch without Python; its first lines say how to build it\n" in out
+    assert err == ""
+    text = file.read_text(encoding="utf-8")
+    assert " * Made by: nsc compile odd_even --n 3 --deploy\n" in text
+    # Models name the kernel as they do without --deploy.
+    assert f" * Kernel:  {nsc.compile('odd_even', 3).kernel.spec}, as models name it\n" in text
+    facts = json.loads(call("compile", "odd_even", "--n", 3, "--deploy", "--out", ".", "--json")[0])
+    assert facts["deployed"] == str(file)
+    assert json.loads(call("compile", "odd_even", "--n", 3, "--json")[0])["deployed"] is None
+    file.write_text("// mine", encoding="utf-8")
+    before = paths()
+    _, err = call("compile", "odd_even", "--n", 3, "--name", "odd_even_3", "--deploy", "--out", ".", code=2)
+    assert err.startswith(
+        "nsc: odd_even_3_torch.cpp exists and is no source that nsc wrote: choose another --name"
+    )
+    assert (file.read_text(encoding="utf-8"), paths()) == ("// mine", before)
+
+
 def test_header_writes_a_c_header_and_says_how_to_use_it():
     line = "header best --n 5 --dtype int32,uint8"
     out, err = call(*line.split(), "--out", "include")

@@ -12,13 +12,17 @@ from commands import FILES, call, process
 
 @pytest.mark.slow("commands build")
 def test_a_window_becomes_a_package_and_its_kernel_is_verified():
-    result = process("filter", "3x3", "--median", "--dtype", "uint8,float32")
+    result = process("filter", "3x3", "--median", "--dtype", "uint8,float32", "--deploy")
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("generated/median_3x3: the median of 3x3 pixels: 9 wires, ")
     assert lines[1] == "shared with neighbours, 18.5 minima and maxima a pixel, not 34"
     assert lines[2].startswith("rank-4 on wires ")
     assert "proved: exhaustion" in lines[2]
+    assert lines[-2].startswith("generated/median_3x3_torch.cpp: for programs of torch without Python")
+    text = Path("generated/median_3x3_torch.cpp").read_text(encoding="utf-8")
+    assert " * Filter:  1x3x3:4, as models name it\n" in text
+    assert "nsc::deploy::filters<Window, nsc::uint8, nsc::float32>," in text
     assert lines[-1].startswith("built for uint8, float32, in ")
     assert lines[-1].endswith("use it with: nsc.load('generated/median_3x3')")
     folder = Path("generated/median_3x3")

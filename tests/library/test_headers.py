@@ -3,6 +3,7 @@
 A file includes the headers that it tests, and expect.h. A new file is found by itself.
 """
 
+import importlib.util
 import re
 import subprocess
 from pathlib import Path
@@ -16,13 +17,22 @@ FILES = [path.relative_to(FOLDER).as_posix() for path in sorted(FOLDER.rglob("*.
 FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-pthread")
 # What takes a second of a processor or more to compile.
 PASSES = ("butterflies", "engine", "kernel", "keys_pass", "narrow_pass", "routing_pass")
-LONG = {f"relaxed/{name}.cpp" for name in PASSES}
+LONG = {f"relaxed/{name}.cpp" for name in PASSES} | {"deploy/operators.cpp"}
 
 
 def what_fails(path, folder, *options):
     """Build and run a file of tests; return what it prints, which is nothing if all holds."""
     program = folder / "program"
     command = ["g++", *FLAGS, *options, f"-I{library.FOLDER}", f"-I{FOLDER}", path, "-o", program]
+    if path.parent.name == "deploy":
+        torch = importlib.util.find_spec("torch").submodule_search_locations[0]
+        command += [
+            "-isystem",
+            f"{torch}/include",
+            f"-L{torch}/lib",
+            f"-Wl,-rpath,{torch}/lib",
+            "-ltorch_cpu",
+        ]
     built = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert built.returncode == 0, built.stderr
     done = subprocess.run([program], capture_output=True, text=True, timeout=300)

@@ -1,5 +1,6 @@
 """The kernel library: headers that stand on their own, and say what the rest of nsc says."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -23,6 +24,7 @@ from nsc.contract.windows import MODES
 from nsc.errors import BuildError, PackageError
 from nsc.join.searching import MOST_COMPARATORS
 
+TORCH = importlib.util.find_spec("torch").submodule_search_locations[0]
 HEADERS = {
     path.relative_to(library.FOLDER).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted(library.FOLDER.glob("nsc/**/*.h"))
@@ -40,7 +42,8 @@ def test_each_header_stands_alone_and_says_what_it_is():
     for name, text in HEADERS.items():
         assert re.match(r"// [A-Z][^\n]*\n(//[^\n]*\n)*#pragma once\n", text), name
         if "/cuda/" not in name:
-            compiles(f"#include <{name}>\n", "-fsyntax-only")
+            torch = ["-isystem", f"{TORCH}/include"] if "/deploy/" in name else []
+            compiles(f"#include <{name}>\n", "-fsyntax-only", *torch)
 
 
 def test_numbers_are_those_of_python(tmp_path):

@@ -416,6 +416,7 @@ NAMES = {
     "c_header.name": (lambda v: nsc.c_header("bitonic", 4, name=v), "four"),
     "c_header.format": (lambda v: nsc.c_header("two.json", format=v), "nsc"),
     "load.folder": (nsc.load, None),
+    "deploy.file": (lambda v: nsc.deploy(operator(), v), "four.cpp"),
     "load.build": (lambda v: nsc.load("package", build=v), "wait"),
     "Filter.__call__.mode": (lambda v: rank_filter()(X, v), "wrap"),
     "Filter.relaxed.mode": (lambda v: rank_filter().relaxed(X, 2.0, v), "wrap"),

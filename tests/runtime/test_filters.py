@@ -226,7 +226,7 @@ def test_channels_last_is_filtered_where_it_lies():
         result = median(x, "mirror", 0, origin)
         assert result.stride() == x.stride()
         assert torch.equal(result, median(x.contiguous(), "mirror", 0, origin))
-        opcheck(torch.ops.nsc.filter, (x, median._key, "mirror", 0, origin))
+        opcheck(torch.ops.nsc.filter, (x, median._key, "mirror", 0.0, 0, origin))
 
 
 def test_only_the_kernel_for_the_channels_is_built():
@@ -267,7 +267,7 @@ def test_the_relaxed_filter_is_differentiable_and_near_the_exact_one(mode):
 def test_torch_transforms():
     x = torch.randn(3, 8, 9)
     median = filter_of(3)
-    opcheck(torch.ops.nsc.filter, (x.requires_grad_(), median._key, "wrap", 0.0, (0, 1)))
+    opcheck(torch.ops.nsc.filter, (x.requires_grad_(), median._key, "wrap", 0.0, 0, (0, 1)))
     x = x.detach()
     assert torch.equal(torch.vmap(median)(x), median(x))
     assert torch.equal(torch.vmap(median, in_dims=2)(x.movedim(0, 2)), median(x))

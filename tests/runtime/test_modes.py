@@ -191,23 +191,6 @@ def test_fx_symbolic_trace_of_a_module():
     torch.testing.assert_close(compiled(x), model(x))
 
 
-@pytest.mark.nightly("AOTInductor compiles")
-def test_aot_inductor(tmp_path):
-    """The compiled program finds its kernel by name in a process that has the operator."""
-    model = SortingNetwork(operator())
-    program = torch.export.export(model, (torch.randn(4, N),))
-    path = torch._inductor.aoti_compile_and_package(
-        program,
-        package_path=str(tmp_path / "sort.pt2"),
-        inductor_configs={
-            "aot_inductor.compile_wrapper_opt_level": "O0",
-            "aot_inductor.precompile_headers": False,
-        },
-    )
-    x = torch.randn(4, N)
-    torch.testing.assert_close(tuple(torch._inductor.aoti_load_package(path)(x)), model(x))
-
-
 # Tensors that are not plain memory.
 
 
