@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
+    from nsc.runtime.dispatch.written_out import plain_torch
     from nsc.sizes import Sizes, compile_sizes
 
 refuse_namesake()
@@ -85,6 +86,7 @@ _HOMES: dict[str, str | None] = {
     "nn": None,
     "numpy": None,
     "optimize": "nsc.networks",
+    "plain_torch": "nsc.runtime.dispatch.written_out",
     "ranks": "nsc.compiler.selection",
     "top_k": "nsc.compiler.selection",
     "verify": "nsc.networks",
@@ -129,6 +131,7 @@ __all__ = [
     "nn",
     "numpy",
     "optimize",
+    "plain_torch",
     "ranks",
     "top_k",
     "verify",

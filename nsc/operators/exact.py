@@ -20,6 +20,7 @@ from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.operators.operands import axis_of
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.runtime.dispatch.written_out import is_written_out
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.exact.kernel import ExactKernel, places_fit
 from nsc.runtime.exact.sorting import CpuSort, ExactSort, TorchSort
@@ -66,6 +67,10 @@ def hard_sort(
         raise OperandTypeError(f"{caller}: index_dtype must be torch.int64 or torch.int32, got {index_dtype}")
     way, spec, is_short = way_of(x), kernel.spec, index_dtype == torch.int32
     if way is not PLAIN:
+        if is_written_out():
+            values, places = _torch_sort(spec, False).sorted(x, axis, descending, index_dtype)
+            assert places is not None
+            return values if values_only else Sorted(values, places)
         if values_only:
             return torch.ops.nsc.exact_values(x, axis, descending, spec)  # type: ignore[no-any-return]
         return Sorted(*torch.ops.nsc.exact_sort(x, axis, descending, is_short, spec))
@@ -123,8 +128,12 @@ def _worker(x: Tensor, spec: str) -> ExactSort:
     worker = None if exact is None else _kernel_sort(exact, x, find_kernel(spec).first_call)
     if worker is not None:
         return worker
+    return _torch_sort(spec)
+
+
+def _torch_sort(spec: str, says_stable: bool = True) -> TorchSort:
     outputs = find_kernel(spec).outputs
-    return TorchSort(None if outputs is None else outputs.ranks)
+    return TorchSort(None if outputs is None else outputs.ranks, says_stable)
 
 
 def _kernel_sort(exact: ExactKernel, x: Tensor, build: str | None = None) -> ExactSort | None:
@@ -153,7 +162,7 @@ def select_rows(x: Tensor, rank: int) -> Tensor:
         x: rows of 1 to MOST values.
         rank: 0 the smallest.
     """
-    worker = _selecting(x, rank) or TorchSort((rank,))
+    worker = _selecting(x, rank) or TorchSort((rank,), not is_written_out())
     return worker.sorted(x, x.dim() - 1, False, None)[0].squeeze(-1)
 
 

@@ -26,6 +26,7 @@ from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.filtering import (
     Windows,
     apply_filter,
+    by_windows,
     filtered,
     keep,
     sizes_of,
@@ -38,6 +39,7 @@ from nsc.operators.packaged import Packaged
 from nsc.operators.selector import Selector
 from nsc.operators.sharding import Axes, by_samples
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.runtime.dispatch.written_out import is_written_out
 from nsc.runtime.windows.kernel import FilterKernel
 from nsc.version import VERSION
 
@@ -115,6 +117,8 @@ class Filter(Packaged):
             needs_gradient = x.requires_grad and torch.is_grad_enabled()
             call = apply_filter if needs_gradient else filtered
             return call(x, self._key, mode, windows.cval, windows.origin)
+        if is_written_out():
+            return by_windows(x, windows, self.window.rank)
         options = mode, *split(windows.cval), windows.origin
         return torch.ops.nsc.filter(x, self._key, *options)  # type: ignore[no-any-return]
 

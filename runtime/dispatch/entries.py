@@ -11,6 +11,8 @@ from nsc.runtime.dispatch import by_class
 from nsc.runtime.dispatch.autograd import apply_loss, apply_relax
 from nsc.runtime.dispatch.by_class import Classes
 from nsc.runtime.dispatch.ways import PLAIN, Way
+from nsc.runtime.dispatch.written_out import is_written_out
+from nsc.runtime.relaxed import reference
 from nsc.runtime.relaxed.devices import BY_DEVICE
 from nsc.runtime.relaxed.kernel import Kernel
 
@@ -40,6 +42,8 @@ def relax(
         payload, (batch, n, k) for k rows of P, (batch,) for a loss, None or (batch, 0) for "none".
     """
     if way is not PLAIN:
+        if is_written_out():
+            return reference.relax(kernel, x, steepness, payload, routing)
         return torch.ops.nsc.relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
     has_gradient = (
         x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)
@@ -70,7 +74,7 @@ def loss(
         match way:
             case Way.PLAIN:
                 return apply_loss(x, steepness, target, routing, kernel.spec, is_mean, classes)  # type: ignore[no-any-return]
-            case Way.COMPILED:
+            case Way.COMPILED if not is_written_out():
                 losses = torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]
                 return losses.mean() if is_mean else losses  # type: ignore[no-any-return]
             case _:  # no transform could differentiate the gradient that `nsc::loss` works out

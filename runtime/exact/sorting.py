@@ -35,15 +35,21 @@ class TorchSort:
 
     Args:
         ranks: which results are wanted, in their order, 0 the smallest; None: all.
+        says_stable: whether calls say that ties keep their order, for which ONNX has no name. On CPUs they
+            do all the same, and in ONNX.
     """
 
-    def __init__(self, ranks: tuple[int, ...] | None) -> None:
+    def __init__(self, ranks: tuple[int, ...] | None, says_stable: bool = True) -> None:
         self._ranks = ranks
+        self._says_stable = says_stable
 
     def sorted(
         self, x: Tensor, dim: int, descending: bool, index_dtype: torch.dtype | None
     ) -> tuple[Tensor, Tensor | None]:
-        values, indices = torch.sort(x, dim=dim, descending=descending, stable=True)
+        if self._says_stable:
+            values, indices = torch.sort(x, dim=dim, descending=descending, stable=True)
+        else:
+            values, indices = torch.sort(x, dim=dim, descending=descending)
         if self._ranks is not None:
             wanted = torch.tensor(self._ranks, device=x.device)
             # torch indexes the wider unsigned integers, but has no index_select of them.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -62,11 +63,9 @@ def layers_of(kernel: Kernel) -> list[LayerIndices]:
 
 
 def _layer(n: int, pairs: Pairs) -> LayerIndices:
-    lo, hi = torch.from_numpy(pairs.T.copy())
-    touched = torch.zeros(n, dtype=torch.bool)
-    touched[lo] = touched[hi] = True
-    rest = torch.arange(n)[~touched]
-    return LayerIndices(lo, hi, rest, torch.argsort(torch.cat([lo, hi, rest])))
+    # By torch.tensor, which makes constants of programs that torch traces.
+    wires = [*pairs.T, np.setdiff1d(np.arange(n), pairs)]
+    return LayerIndices(*map(torch.tensor, [*wires, np.argsort(np.concatenate(wires))]))
 
 
 def relax(
