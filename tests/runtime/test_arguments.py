@@ -505,7 +505,8 @@ def _parameters_taken(types):
             for method in vars(thing):
                 # A method of Sizes that wraps one of a Sorter has its arguments.
                 is_public = not method.startswith("_") or method == "__call__"
-                if is_public and not hasattr(vars(thing)[method], "__wrapped__"):
+                is_of_sorter = thing is nsc.Sizes and hasattr(vars(thing)[method], "__wrapped__")
+                if is_public and not is_of_sorter:
                     yield from parameters_of(f"{name}.{method}", getattr(thing, method), types)
 
 

@@ -156,7 +156,7 @@ def check_operators() -> None:
         (x, lambda x, s: ops.loss(x, s, x.detach().argsort(-1).argsort(-1), "cross_entropy", spec)[0]),
         (x, lambda x, s: ops.exact_sort(x, -1, False, False, spec)[0]),
         (x, lambda x, s: ops.exact_values(x, 1, True, spec)),
-        (images, lambda x, s: ops.filter(x, median._key, "reflect", 0.0, [0, 0])),
+        (images, lambda x, s: ops.filter(x, median._key, "reflect", 0.0, 0, [0, 0])),
     ]
     for operand, call in calls:
         for called in (call, torch.compile(call, fullgraph=True, backend="aot_eager")):
