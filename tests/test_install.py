@@ -29,6 +29,7 @@ NEED_TORCH = {
     "compile",
     "compile_filter",
     "compile_sizes",
+    "deploy",
     "load",
     "nn",
 }

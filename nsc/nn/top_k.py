@@ -266,6 +266,7 @@ def _minus_log(weights: Sequence[float], within: Sequence[Tensor]) -> Tensor:
 
 
 # For torch.fx each is one node: they look at what the symbols of a trace do not have.
+torch.fx.wrap("call")
 torch.fx.wrap("compared_of")
 torch.fx.wrap("reduced")
 

@@ -129,7 +129,7 @@ def registered(name):
         "relax_backward": lambda x: call(weights, None, x, steepness, None, "none", spec)[0].sum(),
         "exact_sort": lambda x: (call(x, 1, True, True, spec)[0].square() * weights).sum(),
         "exact_values": lambda x: (call(x, 1, False, spec).square() * weights).sum(),
-        "filter": lambda x: (call(x, median._key, "wrap", 0.0, (0, 0)).square() * weights).sum(),
+        "filter": lambda x: (call(x, median._key, "wrap", 0.0, 0, (0, 0)).square() * weights).sum(),
     }[name]
 
 
