@@ -65,9 +65,9 @@ def main(sizes: tuple[int, ...]) -> None:
         f"`python -m benchmarks.columns` on {machine()}. One sample of n values through a bitonic network: "
         "the cross entropy against ranks, and its gradient, by processes of one thread that share out the "
         "columns of P. Seconds are of the processor, for the process that takes most; keys are what each "
-        "process does for itself. Memory is the largest peak of a process above that before the call. The "
-        "all-reduce is one of n numbers, by gloo, by the clock; a call has one of them, and one of a number "
-        "a sample."
+        "process does for itself. Memory is the largest peak of a process above that before its first "
+        "loss. The all-reduce is one of n numbers, by gloo, by the clock; a call has one of them, and one of "
+        "a number a sample."
     )
     titles = ("n", "processes", "CPU s", "of these keys", "MB", "all-reduce ms", "loss", "gradient")
     lines = [titles, ("---:",) * len(titles), *rows]
@@ -124,9 +124,10 @@ def _measure(n: int, rank: int, processes: int, meeting: str, answers: Any) -> N
     target = torch.randn(1, n, generator=generator).argsort(-1).argsort(-1)
     # Tables, of the keys and of the columns.
     torch.autograd.grad(op.sort(x).sum(), x)
+    before = _peak()
     some = torch.where(torch.arange(n) < 32 * processes, target, IGNORED)
     torch.autograd.grad(op.cross_entropy(x, some, group=group), x)
-    before, start = _peak(), time.process_time()
+    start = time.process_time()
     torch.autograd.grad(op.sort(x).sum(), x)
     keys = time.process_time() - start
     start = time.process_time()
