@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload
-from nsc.errors import OperandTypeError
+from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import as_loss
 from nsc.operators.targets import PARTS
 
@@ -96,7 +96,7 @@ def _sharded(
         sorted_axes = [dim % x.dim()] if is_axis else []
     else:
         sorted_axes = list(range(max(0, x.dim() - inner(*args)), x.dim()))
-    shards = _Shards.of(x, sorted_axes, given.get("payload"))
+    shards = _Shards.of(x, sorted_axes, inner is not None, given.get("payload"))
 
     def local(name: str, operand: Any) -> Any:
         if isinstance(operand, tuple | list):  # first and last ranks
@@ -113,7 +113,8 @@ def _sharded(
     )
     options = {name: local(name, each) for name, each in options.items()}
     if "group" in names and given.get("group") is None:
-        options["group"] = _group_of_lists(sorted_axes, x, given.get("target"), given.get("relevance"))
+        operands = x, given.get("target"), given.get("relevance")
+        options["group"] = shards.group_of_lists(sorted_axes, operands)
     reduction = given.get("reduction", "mean") if "reduction" in names else "none"
     if reduction not in ("mean", "sum"):
         return _wrapped(method(*args, **options), shards, results)
@@ -131,21 +132,6 @@ def _unlike(caller: str, name: str, other: str) -> OperandTypeError:
         f"{caller}: {name} is a plain tensor and {other} a DTensor: distribute {name} too, with "
         "torch.distributed.tensor.distribute_tensor"
     )
-
-
-def _group_of_lists(sorted_axes: Sequence[int], *operands: Any) -> ProcessGroup | None:
-    """Return the processes that the entries of samples are spread over; None: each has whole samples."""
-    from torch.distributed.tensor import Shard
-
-    for operand in operands:
-        for each in operand if isinstance(operand, tuple | list) else (operand,):
-            if not is_dtensor(each):
-                continue
-            of_entries = (*sorted_axes, operands[0].dim())  # the second is that of the columns of shares
-            for number, placement in enumerate(each.placements):
-                if isinstance(placement, Shard) and placement.dim in of_entries:
-                    return each.device_mesh.get_group(number)
-    return None
 
 
 class _Cut(NamedTuple):
@@ -167,6 +153,7 @@ class _Shards(NamedTuple):
         mesh: of the processes.
         shape: that of x.
         samples: the axes of samples.
+        steepened: the axes that a steepness expands to: of images all, as each pixel has one.
         columns: how many columns a payload has; 0: there is none.
         cuts: by each dimension of the mesh.
     """
@@ -174,11 +161,12 @@ class _Shards(NamedTuple):
     mesh: DeviceMesh
     shape: tuple[int, ...]
     samples: tuple[int, ...]
+    steepened: tuple[int, ...]
     columns: int
     cuts: tuple[_Cut, ...]
 
     @classmethod
-    def of(cls, x: DTensor, sorted_axes: Sequence[int], payload: Any) -> _Shards:
+    def of(cls, x: DTensor, sorted_axes: Sequence[int], are_images: bool, payload: Any) -> _Shards:
         from torch.distributed.tensor import Shard
 
         samples = tuple(axis for axis in range(x.dim()) if axis not in sorted_axes)
@@ -190,7 +178,22 @@ class _Shards(NamedTuple):
             else:
                 cuts.append(_Cut(None, isinstance(of_payload, Shard) and of_payload.dim == x.dim()))
         width = payload.shape[-1] if is_dtensor(payload) else 0
-        return cls(x.device_mesh, tuple(x.shape), samples, width, tuple(cuts))
+        steepened = tuple(range(x.dim())) if are_images else samples
+        return cls(x.device_mesh, tuple(x.shape), samples, steepened, width, tuple(cuts))
+
+    def group_of_lists(self, sorted_axes: Sequence[int], operands: Sequence[Any]) -> ProcessGroup | None:
+        """Return processes that have the same samples and share their entries; None: there are none."""
+        from torch.distributed.tensor import Shard
+
+        of_entries = (*sorted_axes, len(self.shape))  # the last is the axis of the columns of shares
+        flat = [each for one in operands for each in (one if isinstance(one, tuple | list) else (one,))]
+        for number, cut in enumerate(self.cuts):
+            placements = [each.placements[number] for each in flat if is_dtensor(each)]
+            if cut.axis is None and any(
+                isinstance(each, Shard) and each.dim in of_entries for each in placements
+            ):
+                return self.mesh.get_group(number)
+        return None
 
     def _place(self, operand: Tensor, name: str, cut: _Cut) -> int | None:
         """Return the axis of an operand along which a dimension of the mesh cuts it; None: all have it."""
@@ -199,7 +202,7 @@ class _Shards(NamedTuple):
             return dims - 1 if cut.columns and name == "payload" else None
         number = self.samples.index(cut.axis)
         if name == "steepness":  # it expands to the samples
-            place = dims - len(self.samples) + number
+            place = dims - len(self.steepened) + self.steepened.index(cut.axis)
             return place if place >= 0 and operand.shape[place] > 1 else None
         if dims == len(self.samples) or (name == "target" and dims > len(self.shape)):
             return number
@@ -291,6 +294,25 @@ def is_dtensor(operand: Any) -> bool:
 
 # Columns that a process of a group takes side by side, as many as kernels route together.
 _STRIPE = 32
+
+
+def check_group(caller: str, group: object) -> None:
+    """Refuse what is no group of processes that this process is in.
+
+    Raises:
+        OperandTypeError: no group.
+        OperandError: a group of others.
+    """
+    from torch.distributed import GroupMember, ProcessGroup, get_rank
+
+    is_of_others = group is GroupMember.NON_GROUP_MEMBER
+    if not is_of_others and not isinstance(group, ProcessGroup):
+        raise OperandTypeError(
+            f"{caller}: group must be a ProcessGroup, as torch.distributed.new_group makes it, got "
+            f"{type(group).__name__}"
+        )
+    if is_of_others or get_rank(group) < 0:
+        raise OperandError(f"{caller}: this process is not in the group: let its processes alone call")
 
 
 def columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Tensor, Tensor | None]:

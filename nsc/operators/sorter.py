@@ -16,7 +16,7 @@ from nsc.operators.exact import Sorted
 from nsc.operators.lists import Lengths, Mask, last_of
 from nsc.operators.operands import Steepness, as_loss, k_of, kept_or_new, tensor_of
 from nsc.operators.operator import Operator
-from nsc.operators.sharding import Axes, by_samples, columns_of, grads_summed, summed
+from nsc.operators.sharding import Axes, by_samples, check_group, columns_of, grads_summed, summed
 from nsc.operators.straight import straight, unit_rows
 from nsc.operators.targets import (
     Given,
@@ -395,6 +395,8 @@ class Sorter(Operator):
         moved = arranged.keys(x)
         check_given(caller, x, moved, given, arranged)
         check_reduction(caller, reduction)
+        if group is not None:
+            check_group(caller, group)
         way = way_of(x, given.first_tensor, tensor_of(steepness))
         keys = self._operands.keys(name, moved, x.dtype)
         weights = self._operands.steepness(name, steepness, keys, way, moved)

@@ -145,6 +145,27 @@ def test_a_sharded_axis_that_is_sorted_is_gathered(four, places):
     four.run(check_axes, -1, places, (3, 5, 6))
 
 
+def check_placements() -> None:
+    """A target that is cut along another axis than x, and a steepness for each image or pixel."""
+    from torch.distributed.tensor import Shard
+
+    op, x, target = nsc.compile("bitonic", 8, dtypes=("float64",)), random(6, 8), random(6, 8, seed=1)
+    ranks = target.argsort(-1).argsort(-1)
+    close(
+        op.cross_entropy(shared(x, Shard(0)), shared(ranks, Shard(1))).full_tensor(),
+        op.cross_entropy(x, ranks),
+    )
+    median, images = nsc.compile_filter((1, 3)), random(5, 3, 4)
+    for shape in ((5, 1, 1), (5, 3, 4), (4,)):
+        steepness = 1 + random(*shape, seed=1).abs()
+        sharded = median.relaxed(shared(images, Shard(0)), shared(steepness, Shard(0)))
+        close(sharded.full_tensor(), median.relaxed(images, steepness))
+
+
+def test_operands_of_other_placements(four):
+    four.run(check_placements)
+
+
 def check_operators() -> None:
     from torch.distributed.tensor import Shard
 
@@ -187,6 +208,14 @@ def check_refused() -> None:
         op.sort(sharded, dim=7)
     with pytest.raises(nsc.OperandError, match="no loss 'hinge'"):
         op.loss("hinge", sharded, sharded)
+    with pytest.raises(nsc.OperandTypeError, match=r"group must be a ProcessGroup, .* got str"):
+        op.cross_entropy(x, target, group="all")
+    group = torch.distributed.new_group([0])
+    if torch.distributed.get_rank():
+        with pytest.raises(nsc.OperandError, match="this process is not in the group"):
+            op.cross_entropy(x, target, group=group)
+    else:
+        close(op.cross_entropy(x, target, group=group), op.cross_entropy(x, target))
 
 
 def test_what_does_not_fit_is_refused(four):
