@@ -18,7 +18,8 @@ from packaging.requirements import Requirement
 pytestmark = pytest.mark.slow("the project is installed")
 
 ROOT = Path(__file__).parents[1]
-TREE = ("nsc", "compiler", "library", "runtime", "templates", "pyproject.toml", "README.md", "LICENSE")
+ROOMS = ("nsc", "compiler", "library", "runtime", "templates")
+TREE = (*ROOMS, "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
 NEED_TORCH = {
     "Filter",
     "Operator",
@@ -119,10 +120,19 @@ def output(*words, cwd):
     return result.stdout
 
 
+def files_of(folder):
+    return [file for file in folder.rglob("*") if file.is_file() and file.parent.name != "__pycache__"]
+
+
 def test_the_package_is_whole(installed):
-    assert (installed / "nsc" / "templates" / "relaxed/kernel.cpp.j2").is_file()
-    assert (installed / "nsc" / "library" / "nsc/relaxed/kernel.h").is_file()
-    assert (installed / "nsc" / "py.typed").is_file()
+    """It has each file of the rooms, where the links of nsc lead, and no other."""
+    listed = {
+        Path("nsc") / file.relative_to(ROOT if room != "nsc" else ROOT / "nsc")
+        for room in ROOMS
+        for file in files_of(ROOT / room)
+    }
+    assert {file.relative_to(installed) for file in files_of(installed / "nsc")} == listed
+    assert {".h", ".j2", ".mjs", ".cert", ".typed"} <= {file.suffix for file in listed}
     assert not (installed / "nsc" / "compiler").is_symlink()
     assert "nsc.__main__" in (installed / "bin" / "nsc").read_text()
 
