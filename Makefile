@@ -5,6 +5,8 @@
 # make test-all  lint, types and all tests
 # make docs   the site, with every example run, into docs/_build/html
 # make bench  speed against peers, into benchmarks/results
+# make dist   the archives of a release, built twice and compared, into dist
+# make release-check  what a release needs, a line each
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,7 +23,7 @@ test check test-quick test-all: export OMP_WAIT_POLICY := passive
 # Headers and their unit tests.
 CXX_FILES := $(shell find library tests/library tests/cuda/ptx -name '*.h' -o -name '*.cpp')
 
-.PHONY: demo docs test test-quick test-all check types pytest bench clean
+.PHONY: demo docs test test-quick test-all check types pytest bench dist release-check clean
 
 demo: $(VENV)/examples.stamp
 	$(BIN)/python -m examples.digits
@@ -52,6 +54,12 @@ docs: $(VENV)/docs.stamp
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
 
+dist: $(VENV)/test.stamp
+	$(BIN)/python tools/release.py build
+
+release-check: $(VENV)/test.stamp
+	$(BIN)/python tools/release.py check
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -81,4 +89,4 @@ $(VENV)/bench.stamp: $(BIN)/python pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build docs/_build tests/output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build tests/output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
