@@ -9,7 +9,7 @@ from nsc.compiler.schedule import Schedule
 
 # The fewest wires of a network that is worth taking in two parts, with the widest registers.
 FEWEST = 64
-# The most: a sample's tables of the merge take n²/16 numbers, 64 MB in float32.
+# The most: tables of a sample, with their gradients, take 265 MB in float32.
 MOST = 1 << 14
 
 

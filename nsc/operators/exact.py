@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nsc.contract.exact import ELEMENTS
+from nsc.contract.exact import ELEMENTS, MOST
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.operators.operands import axis_of
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
@@ -162,18 +162,35 @@ def select_rows(x: Tensor, rank: int) -> Tensor:
         x: rows of 1 to MOST values.
         rank: 0 the smallest.
     """
-    worker = _selecting(x, rank) or TorchSort((rank,), not is_written_out())
+    worker = (_selecting(x, x.dim() - 1, (rank,)) if x.is_cuda else None) or _torch_selecting((rank,))
     return worker.sorted(x, x.dim() - 1, False, None)[0].squeeze(-1)
 
 
-def _selecting(x: Tensor, rank: int) -> ExactSort | None:
-    from nsc.compiler.selection import ranks
+def select_along(x: Tensor, axis: int, ranks: tuple[int, ...], index_dtype: torch.dtype) -> Sorted:
+    """Return the values of some ranks of any number of values along an axis, and their places.
+
+    As `hard_sort`, for ranks that no operator was compiled for.
+    """
+    worker = (_selecting(x, axis, ranks) if way_of(x) is PLAIN else None) or _torch_selecting(ranks)
+    values, places = worker.sorted(x.detach(), axis, False, index_dtype)
+    assert places is not None
+    return Sorted(_gathered(x, axis, places) if x.requires_grad else values, places)
+
+
+def _torch_selecting(ranks: tuple[int, ...]) -> ExactSort:
+    return TorchSort(ranks, not is_written_out())
+
+
+def _selecting(x: Tensor, axis: int, ranks: tuple[int, ...]) -> ExactSort | None:
+    """Return the exact kernel for some ranks; None where there is none."""
+    from nsc.compiler import selection
     from nsc.join.exact import exact_kernel
 
-    if not x.is_cuda:
+    n = x.shape[axis]
+    if n > MOST or not (x.is_cuda or places_fit(n, x.itemsize)):
         return None
     try:
-        return _kernel_sort(exact_kernel(x.shape[-1], ranks(rank)), x)
+        return _kernel_sort(exact_kernel(n, selection.ranks(*ranks)), x)
     except UnprovedError:
         return None
 

@@ -19,6 +19,7 @@ from nsc.operators.operands import Steepness, kept_or_new
 from nsc.operators.operator import Operator
 from nsc.operators.rows import check_shares, losses_of_rows
 from nsc.operators.sharding import Axes, by_samples
+from nsc.operators.spread import select_of_spread
 from nsc.operators.straight import straight, unit_rows
 from nsc.operators.targets import RowLossOptions, check_reduction, check_weight, reduced
 
@@ -203,7 +204,7 @@ class Selector(Operator):
         fill: float = 0,
     ) -> Tensor: ...
 
-    @by_samples(Axes.OF_X)
+    @by_samples(Axes.OF_X, spread=select_of_spread)
     def hard_select(
         self,
         x: Tensor,

@@ -48,7 +48,7 @@ _BEFORE_X = ("self", "operator", "name")
 
 
 def by_samples(
-    *results: Axes, inner: Callable[..., int] | None = None
+    *results: Axes, inner: Callable[..., int] | None = None, spread: Callable[..., Any] | None = None
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Return a decorator of methods that treat samples independently, which lets them take DTensors.
 
@@ -59,6 +59,7 @@ def by_samples(
     Args:
         results: where the method's results have the axes of samples; the last speaks for all further ones.
         inner: from the arguments to the number of last axes that make a sample; None: the axis `dim` does.
+        spread: is called instead, and may return None to decline.
     """
 
     def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
@@ -67,6 +68,9 @@ def by_samples(
         @functools.wraps(method)
         def call(*args: Given.args, **options: Given.kwargs) -> Result:
             if _MODULE in sys.modules and _has_dtensor(args, options):
+                found = None if spread is None else spread(*args, **options)
+                if found is not None:
+                    return found  # type: ignore[no-any-return]
                 return _sharded(method, names, results, inner, args, options)  # type: ignore[no-any-return]
             return method(*args, **options)
 
@@ -96,7 +100,7 @@ def _sharded(
         sorted_axes = [dim % x.dim()] if is_axis else []
     else:
         sorted_axes = list(range(max(0, x.dim() - inner(*args)), x.dim()))
-    shards = _Shards.of(x, sorted_axes, inner is not None, given.get("payload"))
+    shards = Shards.of(x, sorted_axes, inner is not None, given.get("payload"))
 
     def local(name: str, operand: Any) -> Any:
         if isinstance(operand, tuple | list):  # first and last ranks
@@ -146,7 +150,7 @@ class _Cut(NamedTuple):
     columns: bool = False
 
 
-class _Shards(NamedTuple):
+class Shards(NamedTuple):
     """Which samples, or columns of a payload, this process has.
 
     Attributes:
@@ -166,7 +170,7 @@ class _Shards(NamedTuple):
     cuts: tuple[_Cut, ...]
 
     @classmethod
-    def of(cls, x: DTensor, sorted_axes: Sequence[int], are_images: bool, payload: Any) -> _Shards:
+    def of(cls, x: DTensor, sorted_axes: Sequence[int], are_images: bool, payload: Any) -> Shards:
         from torch.distributed.tensor import Shard
 
         samples = tuple(axis for axis in range(x.dim()) if axis not in sorted_axes)
@@ -248,7 +252,7 @@ class _Shards(NamedTuple):
                 continue
             shape[place] = length
             placements.append(Shard(place))
-        strides = _strides(result, shape)
+        strides = strides_of(result, shape)
         return DTensor.from_local(
             result, self.mesh, placements, run_check=False, shape=tuple(shape), stride=strides
         )
@@ -262,7 +266,7 @@ class _Shards(NamedTuple):
         return of_all.redistribute(self.mesh, [Replicate()] * self.mesh.ndim)
 
 
-def _wrapped(results: Any, shards: _Shards, places: Sequence[Axes]) -> Any:
+def _wrapped(results: Any, shards: Shards, places: Sequence[Axes]) -> Any:
     if not isinstance(results, tuple):
         return shards.whole(results, places[0])
     wrapped = [
@@ -273,7 +277,7 @@ def _wrapped(results: Any, shards: _Shards, places: Sequence[Axes]) -> Any:
     return kind(*wrapped) if hasattr(results, "_fields") else tuple(wrapped)
 
 
-def _strides(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
+def strides_of(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of a dense tensor of a shape whose axes lie in memory as those of a part do."""
     strides, step = [0] * len(shape), 1
     for axis in sorted(range(len(shape)), key=lambda axis: (part.stride(axis), -axis)):
@@ -342,14 +346,19 @@ def columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Tens
 def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
     """Return which of n columns of P are those of this process, (n,).
 
-    Stripes of columns are dealt out in turn, as those of a half of the wires take more comparators than
-    others.
+    An even number of processes makes two teams, one for each half of the wires, as a kernel prepares tables
+    for a half. A team deals out stripes of columns in turn, as those of the outer wires may take fewer
+    comparators.
     """
     from torch.distributed import get_rank, get_world_size
 
     size: int = get_world_size(group)
+    teams = 2 - size % 2
     stripe = min(_STRIPE, -(-n // size))
-    is_own: Tensor = torch.arange(n, device=device) // stripe % size == get_rank(group)
+    stripes = -(-n // stripe)
+    numbers = torch.arange(n, device=device) // stripe
+    owners = numbers * teams // stripes + teams * (numbers % (size // teams))
+    is_own: Tensor = owners == get_rank(group)
     return is_own
 
 

@@ -23,6 +23,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("«Log<real>(share(2, column))»};", "1 / Log<real>(wires)"),
         ("«Log<real>(share(wires, column))»};", "1 / Log<real>(wires)"),
         ("return 1 / «Log<real>(last - first + 1)»;", "1"),
+        ("any |= form == of_ranks ? «ranks()[c] != ignored»", "false"),
     ],
     "library/nsc/relaxed/groups.h": [
         ("k * lanes<real>, «group[row * group_blocks + k] * scale», count", "group[row * group_blocks + k]"),
@@ -31,7 +32,6 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/relaxed/call.h": [
         ("{ return steepness[«sample * steepness_stride»]; }", "0"),
         ("uint8_t((«reaches[word * count + i] & wanted[k]») != 0)", "0"),
-        ("any |= «target.truth(c).weight != 0»;", "false"),
     ],
     "library/nsc/verify/depth_first.h": [
         ("(zero_lo | zero_hi) << ends.lo | «(zero_lo & zero_hi)» << ends.hi", "zero_hi"),
@@ -101,6 +101,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/relaxed/block_paths.h": [("sums = (of_zero - of_one) * «from»;", "Row{}")],
     "library/nsc/relaxed/final_merge.h": [
         ("first.slots[plan.merge_slots[i]] += «weight_grads[i]»;", "0"),
+        ("++halves, bits |= int64_t(1) << «of_half»;", "0"),
         ("out == of_half ? side_unit<real> : «-side_unit<real>»;", "side_unit<real>"),
         ("Row{} : before + «behind[ends.at[k] + 1]»);", "Row{}"),
         ("add_part(grads, of_long(number, false), parts + «tile»);", "0"),

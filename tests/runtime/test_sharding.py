@@ -279,15 +279,27 @@ def test_processes_of_a_group_share_out_the_columns_of_a_loss(four, words):
 
 def check_parted() -> list[Tensor]:
     op = nsc.compile("bitonic", 256)
-    x, target = random(2, 256, dtype=torch.float32), random(2, 256, seed=1).argsort(-1).argsort(-1)
-    results = []
-    for group in ({}, {"group": torch.distributed.group.WORLD}):
-        leaf = x.clone().requires_grad_()
-        loss = op.cross_entropy(leaf, target, 20.0, **group)
-        loss.backward()
-        results.append((loss.detach(), leaf.grad))
-    near(results[1], results[0])
-    return [results[1][0], results[1][1]]
+    x, scores = random(2, 256, dtype=torch.float32), random(2, 256, seed=1, dtype=torch.float32)
+    shares = torch.softmax(random(2, 256, 256, seed=2, dtype=torch.float32), -2)
+    found = []
+    for target in (scores.argsort(-1).argsort(-1), shares, shares.clone().requires_grad_()):
+        results = []
+        for group in ({}, {"group": torch.distributed.group.WORLD}):
+            leaf = x.clone().requires_grad_()
+            inputs = [leaf, target] if target.requires_grad else [leaf]
+            loss = op.cross_entropy(leaf, target, 20.0, **group)
+            results.append([loss.detach(), *torch.autograd.grad(loss, inputs)])
+        near(results[1], results[0])
+        found += results[1]
+    return found
+
+
+def halves_of_a_process(n: int) -> set[int]:
+    """Return the halves of the wires in which this process has columns."""
+    from nsc.operators import sharding
+
+    own = sharding._own_columns(torch.distributed.group.WORLD, n, torch.device("cpu"))
+    return set((own.nonzero().flatten() // (n // 2)).tolist())
 
 
 def test_the_same_number_of_processes_gives_the_same_bits(four):
@@ -295,6 +307,11 @@ def test_the_same_number_of_processes_gives_the_same_bits(four):
     first, again = four.run(check_parted), four.run(check_parted)
     for other in (*first, *again):
         assert all(map(torch.equal, first[0], other))
+
+
+def test_columns_of_a_process_are_in_one_half_of_the_wires(four):
+    """So a process finds the products of a last merge for one half alone."""
+    assert sorted(map(sorted, four.run(halves_of_a_process, 256))) == [[0], [0], [1], [1]]
 
 
 def check_lists(of_x: int | None, of_target: int | None, backend: str | None) -> None:
@@ -344,6 +361,82 @@ def check_payload() -> None:
 
 def test_columns_of_a_payload_spread_over_processes(four):
     four.run(check_payload)
+
+
+def gathers(call: Any) -> list[int]:
+    """Return how many numbers this process gives to each all-gather of a call."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    found = []
+
+    class Recorded(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if "all_gather_into_tensor" in str(func):
+                found.append(args[0].numel())
+            return func(*args, **(kwargs or {}))
+
+    with Recorded():
+        call()
+    return found
+
+
+# Selections, and how many values of each sample a process of four gives.
+SELECTED = {
+    "largest": (nsc.top_k(3), 3),
+    "smallest": (nsc.ranks(2, 0, 1), 3),
+    "in the middle": (nsc.ranks(15, 16), 8),
+    "too many": (nsc.top_k(8), 8),
+}
+
+
+def check_selected(words: str, dtype: torch.dtype, dim: int) -> None:
+    from torch.distributed.tensor import Replicate, Shard
+
+    select, given = SELECTED[words]
+    op = nsc.compile("bitonic", 32, select=select)
+    x = (4 * random(3, 32)).round()  # with ties, at the ends too
+    if dtype.is_floating_point:
+        x[0, ::5], x[1, 7], x[1, 20] = torch.nan, torch.inf, -torch.inf
+    x = x.to(dtype).movedim(-1, dim)
+    expected = op.hard_select(x, dim)
+    cut = shared(x, Shard(dim % 2))
+    found = op.hard_select(cut, dim)
+    assert found.values.placements == found.indices.placements == (Replicate(),)
+    for each, other in zip(found, expected, strict=True):
+        close(each.full_tensor(), other, equal_nan=True)
+    assert found.indices.dtype == torch.int64
+    alone = op.hard_select(cut, dim, values_only=True, index_dtype=torch.int32)
+    close(alone.full_tensor(), expected.values, equal_nan=True)
+    assert max(gathers(lambda: op.hard_select(cut, dim))) == 3 * given
+    if dtype == DOUBLE and words != "in the middle":
+        leaf, plain = (each.detach().nan_to_num().requires_grad_() for each in (cut, x))
+        op.hard_select(leaf, dim).values.full_tensor().square().sum().backward()
+        op.hard_select(plain, dim).values.square().sum().backward()
+        assert leaf.grad.placements == cut.placements
+        close(leaf.grad.full_tensor(), plain.grad)
+
+
+@pytest.mark.parametrize("words", SELECTED)
+def test_few_values_are_exchanged_of_an_axis_that_is_spread(four, words):
+    for dtype in (torch.float32, DOUBLE, torch.int8):
+        for dim in (-1, 0):
+            four.run(check_selected, words, dtype, dim)
+
+
+def check_selected_of_a_mesh() -> None:
+    from torch.distributed.tensor import Replicate, Shard
+
+    op, x = nsc.compile("bitonic", 32, select=nsc.top_k(3)), random(5, 32)
+    cut = shared(x, Shard(0), Shard(1), mesh=(2, 2))
+    for call in (op.hard_select, torch.compile(op.hard_select, backend="aot_eager")):
+        found = call(cut)
+        assert found.values.placements == (Shard(0), Replicate())
+        for each, other in zip(found, op.hard_select(x), strict=True):
+            close(each.full_tensor(), other)
+
+
+def test_values_are_exchanged_by_a_dimension_of_a_mesh(four):
+    four.run(check_selected_of_a_mesh)
 
 
 def wait_for_the_others(rank_that_dies: int) -> str:

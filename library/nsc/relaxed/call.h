@@ -43,9 +43,11 @@ struct Call {
     const void *payload;
     int64_t payload_stride;  // 0: one payload for all samples
     int64_t payload_columns;
+    bool some_apart = false;  // whether it takes a sample in two parts, see `finds_merges`
 
-    // Whether the call takes the network in two parts: what is in front of its last merge, and the
-    // merge. The error-free form has other weights backward, whose products are other ones.
+    // Whether the call may take a sample in two parts: what is in front of the network's last
+    // merge, and the merge. The error-free form has other weights backward, whose products are
+    // other ones.
     static constexpr bool may_be_parted = P::may_end_in_merge && !P::Relaxation::error_free;
     bool is_parted() const {
         if constexpr (may_be_parted) {
@@ -109,16 +111,11 @@ struct Call {
         if (form == of_ranks) return {form, ranks_of(sample), plan.wires, weight};
         return {form, static_cast<const real *>(payload) + sample * payload_stride, plan.wires, 0};
     }
-    // Whether an item of a group counts in the loss of its sample. A target of shares has a
-    // gradient in all columns.
+    // Whether an item of a group counts in the loss of its sample.
     bool counts(int64_t sample, int64_t group) const {
-        if (!is_loss(routing) || form_of(routing) == of_shares) return true;
-        const Target<real> target = target_from(sample, 1);
-        const int64_t first = group * group_blocks * lanes<real>,
-                      end = first + width_of_group(group);
-        bool any = false;
-        for (int64_t c = first; c < end; ++c) any |= target.truth(c).weight != 0;
-        return any;
+        if (!is_loss(routing)) return true;
+        const int64_t first = group * group_blocks * lanes<real>;
+        return target_from(sample, 1).counts(first, first + width_of_group(group));
     }
 
     Status check() const {

@@ -20,6 +20,10 @@ namespace nsc {
 template <class real>
 constexpr real side_unit = real(0x1p36);
 
+// A sample is taken apart if more than one of so many groups of its columns count: tables for fewer
+// columns cost more than they save.
+constexpr int64_t groups_for_tables = 8;
+
 // Slots come in whole registers.
 template <class real>
 void add_to(real *to, const real *from, int64_t slots) {
@@ -61,7 +65,8 @@ struct Merge {
         return (form == of_ranks ? 2 : 4) * row_reals(plan);
     }
     static int64_t reals(const P &plan, Form form) {
-        return 2 * weight_reals(plan) + tile_reals(plan, form) + 2 * row_reals(plan, form) +
+        return lanes<real> + 2 * weight_reals(plan) + tile_reals(plan, form) +
+               2 * row_reals(plan, form) +
                (form == of_ranks ? 0 : tile_reals(plan) + 2 * plan.wires);
     }
     // Of the sums of a half of the columns, behind the slots. Of ranks the tables for other ranks
@@ -79,7 +84,8 @@ struct Merge {
 
     Merge(const P &plan, Form form, real *memory)
         : plan(plan),
-          keep(memory),
+          state(reinterpret_cast<State *>(memory)),
+          keep(memory + lanes<real>),
           swap(keep + weight_reals(plan)),
           parts(swap + weight_reals(plan)),
           others(parts + tile_reals(plan)),
@@ -87,7 +93,7 @@ struct Merge {
           half_rows(row_reals(plan, form)),
           tiles(form == of_ranks ? parts : rows + 2 * half_rows),
           last(form == of_ranks ? nullptr : reinterpret_cast<int32_t *>(tiles + tile_reals(plan))),
-          beginning(last ? last + plan.wires + 2 : nullptr),
+          beginning(last ? last + plan.wires : nullptr),
           ending(last ? beginning + blocks_of(plan) : nullptr) {}
 
     int64_t place_of(RowTable table, int64_t block) const {
@@ -115,10 +121,13 @@ struct Merge {
                 tiles + (form == of_ranks ? tile_reals(plan) : tile_reals(plan, form))};
     }
 
-    // Whether the sample is taken apart: its intervals must share no ranks unless they are equal.
-    bool is_apart() const { return !last || last[plan.wires]; }
+    // Whether the sample is taken apart: enough of its columns must count, and its intervals must
+    // share no ranks unless they are equal.
+    bool is_apart() const { return state->halves != 0; }
+    // Whether a sample that is taken apart has columns that count in a half of the wires.
+    bool has_half(int64_t of_half) const { return state->halves >> of_half & 1; }
     // How many intervals are long.
-    int64_t long_count() const { return last ? last[plan.wires + 1] : 0; }
+    int64_t long_count() const { return state->long_count; }
     // The last rank of the interval that begins with a rank, or with that part of it in a block.
     int64_t last_of(int64_t rank) const { return last ? last[rank] : rank; }
     bool spans(int64_t rank) const { return last_of(rank) / merge_block > rank / merge_block; }
@@ -161,7 +170,8 @@ struct Merge {
 
     // Finds the tables, given weights by slot.
     NSC_APART void find(const real *by_slot, const Target<real> &target) const {
-        if (last) find_intervals(target);
+        *state = {halves_of(plan, target), 0};
+        if (last && is_apart() && !find_intervals(target)) state->halves = 0;
         if (!is_apart()) return;
         const int64_t count = weight_reals(plan), in_blocks = block_levels(plan) * half(plan);
         for (int64_t i = 0; i < count; ++i) {
@@ -180,6 +190,7 @@ struct Merge {
         for (int64_t i = 0; last && i < merge_block; ++i) others[tile_reals(plan) + i] = 1;
         const int64_t first = int64_t(1) << (block_levels(plan) - 1);
         for (int64_t of_half = 0; of_half < 2; ++of_half) {
+            if (!has_half(of_half)) continue;
             for (int64_t out = 0; out < 2; ++out) {
                 const real *from = out == of_half ? keep : swap;
                 real *to = row(of_block, of_half, out * first);
@@ -196,10 +207,27 @@ struct Merge {
         }
     }
 
-    // Finds the last rank of each interval that counts, and whether all are apart.
-    void find_intervals(const Target<real> &target) const {
+    // The halves of the wires that a sample has columns in which count, a bit for each; 0 if it is
+    // not worth taking apart.
+    static int32_t halves_of(const P &plan, const Target<real> &target) {
+        const int64_t size = group_blocks * lanes<real>, groups = half(plan) / size;
+        int64_t counted = 0, halves = 0, bits = 0;
+        for (int64_t of_half = 0; of_half < 2; ++of_half) {
+            int64_t in_half = 0;
+            for (int64_t k = 0; k < groups; ++k)
+                in_half +=
+                    target.counts((of_half * groups + k) * size, (of_half * groups + k + 1) * size);
+            if (in_half) counted += in_half, ++halves, bits |= int64_t(1) << of_half;
+        }
+        return counted * groups_for_tables > halves * groups ? int32_t(bits) : 0;
+    }
+
+    // Finds the last rank of each interval that counts, and the long ones. Returns whether all are
+    // apart.
+    bool find_intervals(const Target<real> &target) const {
         memset(last, -1, sizeof(int32_t) * 2 * plan.wires);
-        int32_t &are_apart = last[plan.wires] = 1, &count = last[plan.wires + 1] = 0;
+        bool are_apart = true;
+        int32_t &count = state->long_count;
         for (int64_t column = 0; column < plan.wires; ++column) {
             const Truth<real> truth = target.truth(column);
             if (truth.weight == 0) continue;
@@ -216,6 +244,7 @@ struct Merge {
                 if ((rank + 1) % merge_block == 0) last[rank + 1] = end;
             }
         }
+        return are_apart;
     }
 
     // Finds what the parts of intervals in a block have of its tiles, and what other ranks have.
@@ -328,11 +357,13 @@ struct Merge {
         real *weight_grads = spare + spare_rows(plan) * half(plan);
         real *tile_grads = first.tiles;
         memset(weight_grads, 0, sizeof(real) * weight_reals(plan));
-        add_to(first.tiles, second.tiles, (last ? 2 : 1) * tile_reals(plan));
+        const int64_t used_tiles = (last ? 2 : 1) * tile_reals(plan);
+        if (!has_half(0)) memset(first.tiles, 0, sizeof(real) * used_tiles);
+        if (has_half(1)) add_to(first.tiles, second.tiles, used_tiles);
         if (last) {
             tile_grads = weight_grads + weight_reals(plan);
-            take_rows_back(0, first, first.tiles);
-            take_rows_back(1, second, first.tiles);
+            if (has_half(0)) take_rows_back(0, first, first.tiles);
+            if (has_half(1)) take_rows_back(1, second, first.tiles);
             take_parts_back(first.tiles, tile_grads);
         }
         const int64_t in_blocks = block_levels(plan) * half(plan),
@@ -347,7 +378,7 @@ struct Merge {
                        half(plan));
         }
         for (int64_t of_half = 0; of_half < 2; ++of_half)
-            for (int64_t out = 0; out < 2; ++out) {
+            for (int64_t out = 0; has_half(of_half) && out < 2; ++out) {
                 const real *from = out == of_half ? keep : swap;
                 for (int64_t y = 0; y < half(plan); y += lanes<real>)
                     store(spare + y, load(from + y) * side_unit<real>);
@@ -447,7 +478,14 @@ struct Merge {
             }
     }
 
+    // What is known of a sample: the halves of the wires that it has tables for, a bit for each,
+    // and how many of its intervals are long.
+    struct State {
+        int32_t halves, long_count;
+    };
+
     const P &plan;
+    State *state;
     real *keep, *swap;  // weights by level, then from wire 0 on
     // 16 for each rank: of the interval that begins with it, or of its part in a block, and of all
     // other ranks of the block. Behind these, of intervals, the ones.
@@ -456,12 +494,21 @@ struct Merge {
     int64_t half_rows;  // reals of a half
     real *tiles;        // 16 for each rank: those of parts, if each rank is one
     // Of intervals: the last rank of each by its first rank, and by the first in each block. Then
-    // whether they are apart, how many are long, and the number of the long one that begins, or
-    // ends, in each block. -1: none.
+    // the number of the long one that begins, or ends, in each block. -1: none.
     int32_t *last, *beginning, *ending;
 };
 
-// Reals of a sample's merge, of its sums and of its backward pass; none if a call has no merge
+// Whether a call takes one of its samples apart.
+template <class P, class real>
+bool finds_merges(const Call<P, real> &call) {
+    bool some = false;
+    if constexpr (Call<P, real>::may_be_parted)
+        for (int64_t b = 0; call.is_parted() && !some && b < call.batch; ++b)
+            some = Merge<P, real>::halves_of(call.plan, call.target_from(b, 1)) != 0;
+    return some;
+}
+
+// Reals of a sample's merge, of its sums and of its backward pass; none if a call takes none
 // apart.
 struct MergeReals {
     int64_t merge, sums, backward;
@@ -472,7 +519,7 @@ MergeReals merge_reals(const Call<P, real> &call) {
     if constexpr (Call<P, real>::may_be_parted) {
         using Of = Merge<P, real>;
         const Form form = form_of(call.routing);
-        if (call.is_parted())
+        if (call.some_apart)
             return {Of::reals(call.plan, form), Of::sum_reals(call.plan, form),
                     Of::spare_reals(call.plan)};
     }
@@ -483,7 +530,7 @@ MergeReals merge_reals(const Call<P, real> &call) {
 template <class P, class real>
 void find_merge(const Call<P, real> &call, int64_t sample, Weights<real> weights, real *of_merge) {
     if constexpr (Call<P, real>::may_be_parted)
-        if (call.is_parted())
+        if (call.some_apart)
             Merge<P, real>(call.plan, form_of(call.routing), of_merge)
                 .find(weights.forward.keep, call.target_of(sample));
 }
@@ -492,7 +539,7 @@ void find_merge(const Call<P, real> &call, int64_t sample, Weights<real> weights
 template <class P, class real, class Visit>
 NSC_STEP bool with_merge(const Call<P, real> &call, real *of_merge, Visit visit) {
     if constexpr (Call<P, real>::may_be_parted)
-        if (call.is_parted()) {
+        if (call.some_apart) {
             const Merge<P, real> merge(call.plan, form_of(call.routing), of_merge);
             if (merge.is_apart()) visit(merge);
             return merge.is_apart();

@@ -33,11 +33,13 @@ template <class P, class real>
 Call<P, real> call_of(P &plan, int32_t routing, int64_t batch, const real *x, const real *steepness,
                       int64_t steepness_stride, const void *payload, int64_t payload_stride,
                       int64_t payload_columns) {
-    return {plan,           static_cast<Routing>(routing),
-            batch,          x,
-            steepness,      steepness_stride,
-            payload,        payload_stride,
-            payload_columns};
+    Call<P, real> call = {plan,           static_cast<Routing>(routing),
+                          batch,          x,
+                          steepness,      steepness_stride,
+                          payload,        payload_stride,
+                          payload_columns};
+    call.some_apart = finds_merges(call);
+    return call;
 }
 
 }  // namespace nsc

@@ -80,17 +80,18 @@ struct RoutingMemory {
 };
 
 // Calls visit(group, steps) for the groups of a chunk of a sample's columns, with the butterflies
-// that they take. A loss leaves out groups in which no item counts.
+// that they take. A loss leaves out groups in which no item counts, unless it wants the gradient of
+// shares, whose weights have one where they are 0.
 template <class P, class real, class Visit>
 inline void for_groups(const Call<P, real> &call, real *of_merge, int64_t sample, int64_t chunk,
-                       RoutingMemory<P, real> memory, Visit visit) {
+                       bool wants_shares, RoutingMemory<P, real> memory, Visit visit) {
     const bool is_apart = with_merge(call, of_merge, [](const auto &) {});
     const int64_t chunks = call.chunks();
     const uint64_t *cones = nullptr;
     int64_t word = -1;
     for (int64_t group = cut(call.groups(), chunks, chunk);
          group < cut(call.groups(), chunks, chunk + 1); ++group) {
-        if (!call.counts(sample, group)) continue;
+        if (!wants_shares && !call.counts(sample, group)) continue;
         if (routes_identity(call.routing) && word != call.word_of(group)) {
             word = call.word_of(group);
             cones = call.cones_of(word, is_apart, memory.cones);
@@ -126,7 +127,7 @@ double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, con
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, of_merge, sample, chunk, memory, [&](int64_t group, Steps steps) {
+    for_groups(call, of_merge, sample, chunk, false, memory, [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
         load_group(call, of_merge, memory.rows, sample, group, unit<real>);
@@ -192,7 +193,9 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, of_merge, sample, chunk, memory, [&](int64_t group, Steps steps) {
+    const bool wants_shares = is_loss(call.routing) && payload_grad;
+    for_groups(call, of_merge, sample, chunk, wants_shares, memory,
+               [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
         const int64_t place = sample * plan.wires * call.columns() + at * lanes<real>;
@@ -259,7 +262,7 @@ Weights<real> weights_of(const P &plan, real *weights, int64_t b) {
 template <class P, class real>
 Status find_merges(const Call<P, real> &call, int64_t first, int64_t count, real *weights,
                    real *merges, ParallelFor pool) {
-    if (!call.is_parted()) return ok;
+    if (!call.some_apart) return ok;
     return parallel(pool, count, 1, 0, [&](int64_t b, const Memory &) {
         find_merge(call, first + b, weights_of(call.plan, weights, b),
                    merges + b * merge_reals(call).merge);
@@ -336,7 +339,7 @@ Status make_ready(P &plan, const Call<P, real> &call) {
     if constexpr (P::may_be_long)
         if (plan.is_long()) {
             Status prepared = plan.prepare_routing();
-            if (prepared == ok && call.is_parted()) prepared = plan.prepare_front();
+            if (prepared == ok && call.some_apart) prepared = plan.prepare_front();
             if (prepared != ok) return prepared;
         }
     return call.batch > 1 ? plan.prepare_layers() : ok;
@@ -376,22 +379,26 @@ struct ChunkSums {
     int64_t used(int64_t task) const {
         int64_t count = call.plan.slots;
         with_merge(call, merges + task / call.chunks() * merge_reals(call).merge,
-                   [&](const auto &merge) { count += merge.used_sums(); });
+                   [&](const auto &merge) {
+            if (merge.has_half(side_of(task))) count += merge.used_sums();
+        });
         return count;
     }
     Sums<real> at(real *memory) const {
         if constexpr (Call<P, real>::may_be_parted)
-            if (call.is_parted())
+            if (call.some_apart)
                 return Merge<P, real>::sums_at(call.plan, form_of(call.routing), memory);
         return {memory, nullptr, nullptr};
+    }
+    int64_t side_of(int64_t task) const {
+        return task % call.chunks() / (call.chunks() / sides(call));
     }
     // How many chunks a chunk is behind the first one of its side, to which it is added.
     int64_t behind_first(int64_t task) const { return task % (call.chunks() / sides(call)); }
     // Where a chunk's sums belong. Those of a sample's first chunks come first.
     Sums<real> of(int64_t task) const {
-        const int64_t chunks = call.chunks(), side = task % chunks / (chunks / sides(call)),
-                      place = behind_first(task) * sides(call) + side;
-        return at(start + (task - task % chunks + place) * reals(call));
+        const int64_t place = behind_first(task) * sides(call) + side_of(task);
+        return at(start + (task - task % call.chunks() + place) * reals(call));
     }
     // Where the sums of a chunk begin at zero. `spare` is the thread's own memory.
     Sums<real> begin(int64_t task, int64_t first_task, real *spare) const {

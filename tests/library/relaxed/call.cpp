@@ -152,15 +152,19 @@ TEST(a_butterfly_is_run_on_the_blocks_in_its_cone) {
 TEST(a_loss_leaves_out_groups_in_which_no_item_counts) {
     int64_t ranks[Comb::wires];
     float intervals[3 * Comb::wires] = {};
+    static float shares[(Comb::wires + 1) * Comb::wires];
     constexpr int64_t columns = group_blocks * lanes<float>, counted = columns + 1;
     for (int64_t c = 0; c < Comb::wires; ++c) ranks[c] = c == counted ? 3 : ignored;
     intervals[2 * Comb::wires + counted] = 0.5;
+    for (int64_t c = 0; c < Comb::wires; ++c) shares[c] = 1;
+    shares[Comb::wires * Comb::wires + counted] = 0.5;
     const auto of_ranks = call_of<float>(cross_entropy_routing, 0, ranks),
                of_intervals = call_of<float>(cross_entropy_of_intervals, 0, intervals),
+               of_shares = call_of<float>(cross_entropy_of_shares, 0, shares),
                of_P = call_of<float>(permutation, 0);
     for (int64_t group = 0; group < of_P.groups(); ++group) {
         const bool counts = counted / columns == group;
         EXPECT(of_ranks.counts(0, group) == counts && of_intervals.counts(0, group) == counts);
-        EXPECT(of_P.counts(0, group));
+        EXPECT(of_shares.counts(0, group) == counts && of_P.counts(0, group));
     }
 }

@@ -20,11 +20,13 @@ struct Tables {
         for (int64_t slot = 0; slot < plan.slots; ++slot)
             weights[slot] = real(number(slot) + 1) / 2,
             weights[slot + plan.slots] = 1 - weights[slot];
-        for (int64_t item = 0; item < n; ++item) {
+        // Intervals belong to columns of both halves in turn.
+        for (int64_t column = 0; column < n; ++column) {
+            const int64_t item = column % (n / 2) * 2 + column / (n / 2);
             const bool counts = item < count;
-            target[item] = counts ? real(intervals[item][0]) : 0;
-            target[n + item] = counts ? real(intervals[item][1]) : real(n - 1);
-            target[2 * n + item] = counts ? real(1) / real(n) : 0;
+            target[column] = counts ? real(intervals[item][0]) : 0;
+            target[n + column] = counts ? real(intervals[item][1]) : real(n - 1);
+            target[2 * n + column] = counts ? real(1) / real(n) : 0;
         }
         merge.find(weights, Target<real>{form, target, n, 0});
     }
@@ -87,6 +89,24 @@ TEST(intervals_that_share_ranks_are_not_apart) {
     EXPECT(apart.merge.is_apart());
     EXPECT(!first.merge.is_apart() && !second.merge.is_apart());
     EXPECT(!third.merge.is_apart() && !fourth.merge.is_apart());
+}
+
+// A half of the wires in which nothing counts has no tables, and few columns have none.
+TEST(tables_are_of_halves_that_pay) {
+    using Merges = Merge<Plan<AnyNetwork, Logistic>, float>;
+    int64_t ranks[1024];
+    Plan<AnyNetwork, Logistic> plan = {};
+    plan.wires = 1024;
+    const auto halves_of = [&](int64_t first, int64_t end) {
+        for (int64_t c = 0; c < 1024; ++c) ranks[c] = first <= c && c < end ? c : ignored;
+        return Merges::halves_of(plan, Target<float>{of_ranks, ranks, 1024, 0});
+    };
+    const int64_t group = group_blocks * lanes<float>;
+    EXPECT(halves_of(0, 1024) == 3);
+    EXPECT(halves_of(0, 512) == 1 && halves_of(512, 1024) == 2);
+    EXPECT(halves_of(0, 512 / groups_for_tables) == 0);
+    EXPECT(halves_of(0, 512 / groups_for_tables + 1) == 1);
+    EXPECT(halves_of(512 - group, 512 + group) == 0);
 }
 
 // Butterflies in front have each comparator in front once, and no other; its columns stay in

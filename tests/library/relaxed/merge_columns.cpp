@@ -3,7 +3,7 @@
 #include "merging.h"
 
 #include <nsc/relaxed/merge_columns.h>
-#include <nsc/relaxed/routing_pass.h>
+#include <nsc/relaxed/kernel.h>
 
 using namespace nsc;
 
@@ -13,8 +13,15 @@ struct Results {
     real losses[most], at_once[most], x_grad[most * n], steepness_grad[most], values[most * n];
 };
 
-// What items are to have: ranks, intervals that are apart, or some that are not.
-enum Wanted { each_a_rank, apart, overlapping };
+// What items are to have: ranks, intervals that are apart, some that are not, or ranks and
+// intervals of few items.
+enum Wanted { each_a_rank, apart, overlapping, ranks_of_few, intervals_of_few };
+
+// Whether an item may count. Of few items, these are the first ones, or those of a half.
+static bool may_count(int64_t n, int64_t sample, int64_t item, Wanted wanted) {
+    if (wanted != ranks_of_few && wanted != intervals_of_few) return true;
+    return sample % 3 == 0 ? item < 5 : item / (n / 2) == sample % 3 - 1;
+}
 
 // Writes the interval of an item of some rank, and what it counts. Samples have groups of several
 // sizes, one of which begins and ends with a block, or a rank for each item.
@@ -29,7 +36,7 @@ static void set_interval(real *of_sample, int64_t n, int64_t sample, int64_t ite
     }
     if (end > n) end = n;
     if (wanted == overlapping && sample % 2 && rank % 5 == 0) first = rank / 2;
-    const bool counts = item % 11 != 3;
+    const bool counts = item % 11 != 3 && may_count(n, sample, item, wanted);
     of_sample[item] = counts ? real(first) : 0;
     of_sample[n + item] = counts ? real(end - 1) : real(item % 3);
     of_sample[2 * n + item] = counts ? real(1 + item % 2) / real(n) : 0;
@@ -48,7 +55,7 @@ static Results<real, 1 << k> &results_of(bool in_parts, int64_t batch, real stee
     Found &found = results[in_parts];
     for (int64_t i = 0; i < batch * n; ++i) {
         const int64_t sample = i / n, item = i % n, rank = (item * 37 + sample) % n;
-        ranks[i] = rank;
+        ranks[i] = may_count(n, sample, item, wanted) ? rank : ignored;
         set_interval(intervals + sample * 3 * n, n, sample, item, rank, wanted);
         x[i] = real(sample == 1 ? double(rank) : sample == 2 ? -double(rank) : 9 * number(i)) / n;
         values_grad[i] = real(number(i + 7)) / n;
@@ -56,11 +63,10 @@ static Results<real, 1 << k> &results_of(bool in_parts, int64_t batch, real stee
     if (batch > 1) ranks[n + 3] = ignored;
     for (int64_t b = 0; b < batch; ++b) steepness[b] = steep * real(1 + b % 3);
     auto &plan = plan_of<k>(in_parts);
-    const Call<Plan<AnyNetwork, Logistic>, real> of_ranks = {
-        plan, cross_entropy_routing, batch, x, steepness, 1, ranks, n, n};
-    const Call<Plan<AnyNetwork, Logistic>, real> of_intervals = {
-        plan, cross_entropy_of_intervals, batch, x, steepness, 1, intervals, 3 * n, n};
-    const auto &call = wanted == each_a_rank ? of_ranks : of_intervals;
+    const bool is_rank = wanted == each_a_rank || wanted == ranks_of_few;
+    const void *payload = is_rank ? static_cast<const void *>(ranks) : intervals;
+    const auto call = call_of(plan, is_rank ? cross_entropy_routing : cross_entropy_of_intervals,
+                              batch, x, steepness, 1, payload, is_rank ? n : 3 * n, n);
     EXPECT(call.is_parted() == (in_parts && n >= fewest_parted_wires));
     EXPECT(forward(plan, call, found.values, found.losses, (real *)nullptr, pool) == ok);
     EXPECT(backward(plan, call, values_grad, (real *)nullptr, found.x_grad, found.steepness_grad,
@@ -95,7 +101,7 @@ static void expect_the_same(real steep, Wanted wanted) {
 }
 
 TEST(in_two_parts_a_loss_and_its_gradients_are_what_they_are_in_one) {
-    for (Wanted wanted : {each_a_rank, apart, overlapping})
+    for (Wanted wanted : {each_a_rank, apart, overlapping, ranks_of_few, intervals_of_few})
         for (float steep : {1.f, 30.f, 900.f}) {
             expect_the_same<float, 6>(steep, wanted);
             expect_the_same<double, 6>(steep, wanted);
@@ -116,7 +122,7 @@ TEST(small_losses_have_all_digits) {
 
 TEST(bits_are_the_same_in_any_pool_and_any_batch) {
     constexpr int k = 8, n = 1 << k;
-    for (Wanted wanted : {each_a_rank, apart, overlapping}) {
+    for (Wanted wanted : {each_a_rank, apart, overlapping, ranks_of_few, intervals_of_few}) {
         static Results<float, n> alone = {};
         alone = results_of<float, k>(true, 3, 20, nullptr, wanted);
         const auto &pooled = results_of<float, k>(true, 3, 20, last_first, wanted);
