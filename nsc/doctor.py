@@ -25,7 +25,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.verify import Verdict, verify
 from nsc.errors import BuildError, NscError, ToolchainError
 from nsc.join.budget import budget_of
-from nsc.runtime.build import nvrtc
+from nsc.runtime.build import nvrtc, prebuilt
 from nsc.runtime.build.cache import user_folder
 from nsc.runtime.build.entries import entries_of, remove
 from nsc.runtime.build.toolchain import find_toolchain, looked_for
@@ -125,6 +125,13 @@ def _compiler() -> str:
     version = toolchain.version.splitlines()[0]
     listed = ", ".join(f"{name}: {place or 'none'}" for name, place in places.items())
     return f"{version}\nlooked for {listed}"
+
+
+def _prebuilt() -> str:
+    found = prebuilt.description()
+    if found is None:
+        raise _AbsentError("no package sortnets-kernels, or none for this processor")
+    return found
 
 
 def _torch() -> str:
@@ -262,6 +269,7 @@ _LOOKS = {
     "variables": _variables,
     "processor": _processor,
     "compiler": _compiler,
+    "prebuilt": _prebuilt,
     "torch": _torch,
     "CUDA": _cuda,
     "cache": _cache,

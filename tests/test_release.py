@@ -124,3 +124,27 @@ def test_the_check_list_says_ok_or_not_ok(release, capsys):
         "ok      one           found",
         "not ok  two           why",
     ]
+
+
+@pytest.mark.nightly("kernels are built for each level of processors, twice")
+def test_the_wheel_of_prebuilt_kernels(release):
+    commit(
+        release,
+        ("nsc/prebuilding.py", "SIZES = (4, 8, 16, 32, 64, 128)", "SIZES = (4,)"),
+        ("nsc/prebuilding.py", "for sigmoid in SIGMOIDS:", 'for sigmoid in ["cauchy"]:'),
+    )
+    wheels = []
+    for _ in range(2):
+        release.kernels()
+        (wheel,) = release.DIST.glob("sortnets_kernels-*.whl")
+        wheels.append(wheel.read_bytes())
+    assert wheels[0] == wheels[1]
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (archive.read(name).decode() for name in names if name.endswith("/METADATA"))
+        (tags,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
+    libraries = [Path(name).name.partition("-")[0] for name in names if name.endswith(".so")]
+    assert sorted(libraries) == sorted(2 * ["bitonic_4", "engine_cauchy", "odd_even_4"])
+    assert f"Requires-Dist: sortnets=={release.version()}" in metadata
+    assert "Root-Is-Purelib: false" in tags
+    assert "Tag: py3-none-manylinux_2_17_x86_64" in tags

@@ -1,6 +1,7 @@
-"""Build the archives of a release, and go through its check-list: python tools/release.py build | check.
+"""Build the archives of a release, and go through its check-list.
 
-`build` writes dist/, `check` prints a line a check. Exit code: 0 if nothing is not ok.
+`python tools/release.py build` and `kernels` write dist/, `check` prints a line a check. Exit code: 0 if
+nothing is not ok.
 """
 
 from __future__ import annotations
@@ -43,9 +44,7 @@ def build() -> str:
     time = run("git", "log", "-1", "--format=%ct")
     with tempfile.TemporaryDirectory() as name:
         tree, out, again = (Path(name) / part for part in ("tree", "out", "again"))
-        tree.mkdir()
-        run("git", "archive", "--output", tree / "tree.tar", "HEAD")
-        run("tar", "--extract", "--file", "tree.tar", cwd=tree)
+        _export(tree)
         _hatch(tree, out, time, umask=0o022)
         (sdist,) = out.glob("*.tar.gz")
         run("tar", "--extract", "--file", sdist, cwd=tree)
@@ -62,8 +61,28 @@ def build() -> str:
     return ", ".join(sorted(file.name for file in DIST.iterdir()))
 
 
-def _hatch(tree: Path, out: Path, time: str, umask: int) -> None:
-    run(sys.executable, "-m", "hatchling", "build", "-d", out, cwd=tree, umask=umask, SOURCE_DATE_EPOCH=time)
+def kernels() -> str:
+    """Write the wheel of prebuilt kernels of the last commit into dist/, in a few minutes."""
+    with tempfile.TemporaryDirectory() as name:
+        tree, out = Path(name) / "tree", Path(name) / "out"
+        _export(tree)
+        time = run("git", "log", "-1", "--format=%ct")
+        _hatch(tree / "tools" / "kernels", out, time, umask=0o022, target=("-t", "wheel"))
+        (wheel,) = out.iterdir()
+        DIST.mkdir(exist_ok=True)
+        (DIST / wheel.name).write_bytes(wheel.read_bytes())
+    return f"{wheel.name}, {(DIST / wheel.name).stat().st_size / 1e6:.1f} MB"
+
+
+def _export(tree: Path) -> None:
+    tree.mkdir()
+    run("git", "archive", "--output", tree / "tree.tar", "HEAD")
+    run("tar", "--extract", "--file", "tree.tar", cwd=tree)
+
+
+def _hatch(tree: Path, out: Path, time: str, umask: int, target: tuple[str, ...] = ()) -> None:
+    command = (sys.executable, "-m", "hatchling", "build", "-d", str(out), *target)
+    run(*command, cwd=tree, umask=umask, SOURCE_DATE_EPOCH=time)
 
 
 def first(pattern: str, file: str) -> str:
@@ -113,7 +132,7 @@ def tag() -> str:
 
 def installs() -> str:
     """Install the wheel without PyTorch, which is the larger part, and ask it what it finds."""
-    (wheel,) = DIST.glob("*.whl")
+    (wheel,) = DIST.glob("sortnets-*.whl")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run(sys.executable, "-m", "venv", folder)
@@ -135,6 +154,7 @@ CHECKS: dict[str, Callable[[], str]] = {
     "README": said_to_be_released,
     "tag": tag,
     "archives": build,
+    "kernels": kernels,
     "wheel": installs,
     "links": tests("tests/test_docs.py", "-k", "links"),
     "goldens": tests("tests/compiler/test_render.py"),
@@ -150,6 +170,12 @@ def main() -> None: ...
 def build_command() -> None:
     """Build the archives, twice, and compare them."""
     sys.exit(report({"archives": build}))
+
+
+@main.command("kernels")
+def kernels_command() -> None:
+    """Build the wheel of prebuilt kernels, which takes what nsc requires, but for PyTorch."""
+    sys.exit(report({"kernels": kernels}))
 
 
 @main.command("check")

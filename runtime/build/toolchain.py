@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +42,8 @@ _GCC_FLAGS_RELAXED = (
     "-fno-cse-follow-jumps",
     "-fno-rerun-cse-after-loop",
 )
+# This machine's processor, as GCC and clang for x86 name it.
+_NATIVE = "-march=native"
 _ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
 # Of the commands of GCC and clang, the words in front of one that says something of the processor.
 _PROCESSOR = ("--param", "-triple", "-target-cpu", "-target-feature", "-tune-cpu")
@@ -84,6 +86,11 @@ class Toolchain:
     def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
         """Return the complete build command."""
         return (*self.command, str(source), "-o", str(binary))
+
+    def for_level(self, level: str) -> Toolchain:
+        """Return it for all processors of a level, such as x86-64-v3, instead of this machine's."""
+        march = f"-march={level}"
+        return replace(self, command=tuple(march if word == _NATIVE else word for word in self.command))
 
     def compile(self, source: Path, binary: Path) -> None:
         """Compile a source to a shared library.
@@ -185,7 +192,7 @@ def _located(command: str) -> _Program | None:
 
 def _probe(compiler: _Program, added: tuple[str, ...], relaxed: bool) -> Toolchain:
     program, flags = compiler
-    native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
+    native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else _NATIVE
     version = _output((*program, "--version"))
     own = () if "clang" in version else (*_GCC_FLAGS, *(_GCC_FLAGS_RELAXED if relaxed else ()))
     command = (*program, *FLAGS, *own, native, *flags, *added)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -19,7 +20,7 @@ from nsc.contract.launch import Launch
 from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, engine_source
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, PackageError, ToolchainError
-from nsc.runtime.build import background, cache
+from nsc.runtime.build import background, cache, prebuilt
 from nsc.runtime.build.first_call import BACKGROUND, ENGINE, WAIT, way_to_build
 from nsc.runtime.build.loading import used
 from nsc.runtime.build.toolchain import find_toolchain
@@ -120,10 +121,11 @@ class Kernel:
     def library(self) -> Library | Engine | None:
         """Return the loaded library; None: the plain reference serves.
 
-        It does, after one warning, on a machine with no compiler. Where the library is not built yet and the
-        engine is, the engine runs the network, with the same bits, until a thread has built the library.
-        `first_call` or $NSC_BUILD may say to wait, to stay with the engine, or to take the reference until
-        then where the engine is not built either. The end of the process ends the thread.
+        It does, after one warning, where there is neither a compiler nor a prebuilt library. Where the
+        library is not built yet and the engine is, the engine runs the network, with the same bits, until a
+        thread has built the library. `first_call` or $NSC_BUILD may say to wait, to stay with the engine, or
+        to take the reference until then where the engine is not built either. The end of the process ends the
+        thread.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
@@ -146,7 +148,15 @@ class Kernel:
 
     def _begin(self, way: str) -> None:
         """Decide what serves the first call; raises as `own_library`."""
-        toolchain, version = find_toolchain(relaxed=True), self.manifest.nsc
+        version = self.manifest.nsc
+        if path := prebuilt.find(*self._source, version):
+            self._library = self._opened(path)
+            return
+        try:
+            toolchain = find_toolchain(relaxed=True)
+        except ToolchainError:
+            self._library = self._engine()  # one that is prebuilt, or the same error
+            return
         if way == ENGINE:
             self.build_engines()
         elif way == WAIT or cache.find(*self._source, toolchain, version):
@@ -168,24 +178,29 @@ class Kernel:
             BuildError: the compiler failed, or the library cannot be loaded.
             PackageError: the library is another kernel's.
         """
-        stated = self.manifest.stated("cpu")
-        return used(self.build, lambda binary: Library(binary, stated, self.reals))
+        return used(self.build, self._opened)
+
+    def _opened(self, binary: Path) -> Library:
+        return Library(binary, self.manifest.stated("cpu"), self.reals)
 
     def build_engines(self) -> None:
-        """Build the engines that run this network, unless the cache has them.
+        """Build the engines that run this network, unless they are there.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
-        for _, source in self.engine_sources.values():
-            build_engine(self.sigmoid, source, self.manifest.nsc)
+        for name, source in self.engine_sources.values():
+            if not prebuilt.find(name, source, self.manifest.nsc):
+                build_engine(self.sigmoid, source, self.manifest.nsc)
 
     def _engine(self) -> Engine | None:
         """Return the engine with this network; None: it is not built."""
         paths = {}
         for real, source in self.engine_sources.items():
-            path = cache.find(*source, find_toolchain(relaxed=True), self.manifest.nsc)
+            path = prebuilt.find(*source, self.manifest.nsc) or cache.find(
+                *source, find_toolchain(relaxed=True), self.manifest.nsc
+            )
             if path is None:
                 return None
             paths[real] = path

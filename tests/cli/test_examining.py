@@ -14,7 +14,18 @@ import nsc
 
 pytestmark = pytest.mark.slow("kernels are built")
 
-NAMES = ["nsc", "Python", "platform", "variables", "processor", "compiler", "torch", "CUDA", "cache"]
+NAMES = [
+    "nsc",
+    "Python",
+    "platform",
+    "variables",
+    "processor",
+    "compiler",
+    "prebuilt",
+    "torch",
+    "CUDA",
+    "cache",
+]
 TESTS = ["proof", "kernel", "gradients", "operator"]
 # The command in a process without some modules.
 WITHOUT = "import sys\nfor name in {}: sys.modules[name] = None\nfrom nsc.cli import main\nmain(['doctor'])"

@@ -1,0 +1,75 @@
+"""Prebuilt: libraries that the package sortnets-kernels brings, so that a first call needs no compiler.
+
+They are built for levels of x86-64, and are found by their source: those of another version of nsc are not.
+The package is trusted as Python trusts it, whose code it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from nsc import library
+
+PACKAGE = "sortnets_kernels"
+# The levels of x86-64 that libraries are built for, the best first, with what Linux calls their instructions.
+LEVELS = {
+    "x86-64-v4": frozenset(["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]),
+    "x86-64-v3": frozenset(["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"]),
+}
+
+
+def find(name: str, source: str, version: str) -> Path | None:
+    """Return the library of a source for this processor; None: there is none.
+
+    Whoever names a compiler or flags gets none.
+
+    Args:
+        name, source, version: as of `cache.build`.
+    """
+    folder, level = _folder(), _level()
+    if folder is None or level is None or {"NSC_CXX", "NSC_CXXFLAGS"} & os.environ.keys():
+        return None
+    path = folder / file_name(name, source, version, level)
+    return path if path.is_file() else None
+
+
+def file_name(name: str, source: str, version: str, level: str) -> str:
+    """Return the name of a library's file in the package."""
+    state = hashlib.sha256("\0".join((version, library.expanded(source), level)).encode())
+    return f"{name}-{state.hexdigest()[:24]}.so"
+
+
+def description() -> str | None:
+    """Return what is there for this processor; None: nothing."""
+    folder, level = _folder(), _level()
+    if folder is None or level is None:
+        return None
+    return f"{sum(path.suffix == '.so' for path in folder.iterdir())} libraries, {level}, in {folder}"
+
+
+@functools.cache
+def _folder() -> Path | None:
+    found = importlib.util.find_spec(PACKAGE)
+    return None if found is None or found.origin is None else Path(found.origin).parent
+
+
+@functools.cache
+def _level() -> str | None:
+    """Return the best level of this processor; None: it has none, or its system is not Linux."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return None
+    found = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    return best_level(found[1].split() if found else ())
+
+
+def best_level(flags: Iterable[str]) -> str | None:
+    """Return the best level of a processor with some instructions; None: it has none."""
+    return next((level for level, needs in LEVELS.items() if needs <= set(flags)), None)
