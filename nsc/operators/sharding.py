@@ -296,8 +296,8 @@ def is_dtensor(operand: Any) -> bool:
     return module is not None and isinstance(operand, module.DTensor)
 
 
-# Columns that a process of a group takes side by side, as many as kernels route together.
-_STRIPE = 32
+# Columns that a process of a group takes side by side, as many as kernels of a GPU route together at most.
+_STRIPE = 64
 
 
 def check_group(caller: str, group: object) -> None:

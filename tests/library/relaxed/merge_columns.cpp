@@ -2,8 +2,8 @@
 #include "calls.h"
 #include "merging.h"
 
-#include <nsc/relaxed/merge_columns.h>
 #include <nsc/relaxed/kernel.h>
+#include <nsc/relaxed/merge_columns.h>
 
 using namespace nsc;
 
