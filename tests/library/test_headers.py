@@ -5,6 +5,7 @@ A file includes the headers that it tests, and expect.h. A new file is found by 
 
 import importlib.util
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,10 +21,10 @@ PASSES = ("butterflies", "engine", "kernel", "keys_pass", "narrow_pass", "routin
 LONG = {f"relaxed/{name}.cpp" for name in PASSES} | {"deploy/operators.cpp"}
 
 
-def what_fails(path, folder, *options):
+def what_fails(path, folder, *options, compiler="g++", runner=()):
     """Build and run a file of tests; return what it prints, which is nothing if all holds."""
     program = folder / "program"
-    command = ["g++", *FLAGS, *options, f"-I{library.FOLDER}", f"-I{FOLDER}", path, "-o", program]
+    command = [compiler, *FLAGS, *options, f"-I{library.FOLDER}", f"-I{FOLDER}", path, "-o", program]
     if path.parent.name == "deploy":
         torch = importlib.util.find_spec("torch").submodule_search_locations[0]
         command += [
@@ -35,7 +36,7 @@ def what_fails(path, folder, *options):
         ]
     built = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert built.returncode == 0, built.stderr
-    done = subprocess.run([program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*runner, program], capture_output=True, text=True, timeout=300)
     assert done.returncode == (1 if done.stdout else 0), (done.returncode, done.stdout, done.stderr)
     return done.stdout
 
@@ -62,6 +63,16 @@ def test_headers_do_what_they_say_in_other_builds(options, name, tmp_path, monke
     if not set(needed) <= set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split()):
         pytest.skip(f"this processor has no {needed[0]}")
     assert what_fails(FOLDER / name, tmp_path, *options.split(), "-Wno-error") == ""
+
+
+@pytest.mark.nightly("the same tests on an emulated ARM processor, in NEON registers")
+@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith("deploy/")])
+def test_headers_do_what_they_say_on_arm(name, tmp_path):
+    compiler, runner = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
+    if not (shutil.which(compiler) and shutil.which(runner)):
+        pytest.skip(f"{compiler} or {runner} is not installed")
+    options = ("-O1", "-static", "-Wno-error")
+    assert what_fails(FOLDER / name, tmp_path, *options, compiler=compiler, runner=(runner,)) == ""
 
 
 def test_each_header_for_processors_has_unit_tests():
