@@ -6,12 +6,13 @@ from nsc.compiler.verify.emitted import MANY_WIRES, Emitted, Run, check_emitted,
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
-from nsc.compiler.verify.proof import CANONICAL_DIGEST, NETWORK_DIGEST, Proof, Verdict
+from nsc.compiler.verify.proof import CANONICAL_DIGEST, CERTIFICATE_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
 from nsc.compiler.verify.question import Archive, Budget, Cases, Integers
 
 __all__ = [
     "CANONICAL_DIGEST",
+    "CERTIFICATE_DIGEST",
     "CERTIFICATE_FORMAT",
     "FORMS",
     "MANY_WIRES",

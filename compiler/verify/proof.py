@@ -17,6 +17,7 @@ PROOF_FORMAT = "nsc-proof/1"
 Vector = tuple[int, ...]
 # How the two digests of a network are called, wherever one is shown.
 NETWORK_DIGEST, CANONICAL_DIGEST = "digest of the network", "digest of its canonical form"
+CERTIFICATE_DIGEST = "digest of the certificate"
 
 
 class Verdict(Enum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from pathlib import Path
 
 import click
 
@@ -14,6 +15,7 @@ from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     Limits,
     ResultOptions,
+    certificate_option,
     counts_of,
     limit_options,
     list_option,
@@ -26,11 +28,13 @@ from nsc.cli.shared import (
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
-from nsc.compiler.driver import compile_network
+from nsc.compiler.driver import certified, compile_network
+from nsc.compiler.formats import save
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.selection import Selection
 from nsc.compiler.text import writing
+from nsc.compiler.verify import CERTIFICATE_DIGEST
 from nsc.contract.targets import TARGETS
 from nsc.join.deploying import served_dtypes
 from nsc.runtime.build import nvrtc
@@ -65,6 +69,7 @@ from nsc.runtime.relaxed.kernel import Kernel
     help="Write nsc's kernel library into the sources, which then include nothing of it.",
 )
 @deploy_option
+@certificate_option
 @result_options
 @limit_options
 @unproved_option
@@ -79,6 +84,7 @@ def compile_command(
     architectures: tuple[str, ...],
     single_file: bool,
     deploy: bool,
+    certificate_file: Path | None,
     result: ResultOptions,
     limits: Limits,
     unproved: bool,
@@ -114,7 +120,14 @@ def compile_command(
             raise click.UsageError(
                 "--deploy writes the kernel library into its source: leave out --single-file"
             )
-        compiled = compile_network(request, limits.budget(progress))
+        if certificate_file and unproved:
+            raise click.UsageError(
+                "--unproved asks for no proof, so there is no certificate: leave one of them out"
+            )
+        budget = limits.budget(progress)
+        compiled, certificate = compile_network(request, budget), ""
+        if certificate_file:
+            compiled, certificate = certified(compiled, request, budget)
         kernel = Kernel(compiled.package.files)
         progress.phase("build")
         artifacts = [kernel.build()] if "cpu" in request.targets else []
@@ -127,6 +140,8 @@ def compile_command(
         replaced = replaces(compiled.package, result.folder)
         place = write(compiled.package, result.folder)
         deployed = writing.write(*source_file, result.folder) if source_file else None
+        if certificate_file:
+            save(certificate.encode(), certificate_file)
     seconds = time.perf_counter() - start
     if result.as_json:
         facts = {
@@ -137,6 +152,7 @@ def compile_command(
             "proof": compiled.proof.facts(),
             "binaries": [str(artifact.binary) for artifact in artifacts],
             "deployed": deployed and str(deployed),
+            "certificate": certificate_file and str(certificate_file),
             "targets": request.targets,
             "cached": all(artifact.cached for artifact in artifacts),
             "commands": [shlex.join(artifact.command) for artifact in artifacts],
@@ -148,6 +164,8 @@ def compile_command(
     built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
     click.echo(f"{place}: {network.counts}")
     click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
+    if proof.certificate:
+        click.echo(f"{CERTIFICATE_DIGEST}: {proof.certificate}")
     if result.verbose:
         for artifact in artifacts:
             click.echo(shlex.join(artifact.command))

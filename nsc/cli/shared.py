@@ -183,6 +183,15 @@ def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def certificate_option(function: F) -> F:
+    return click.option(
+        "--certificate",
+        "certificate_file",
+        type=click.Path(path_type=Path),
+        help="Write the proof as a text that tools/check_certificate.py checks, if the network is proved.",
+    )(function)
+
+
 def unproved_option(function: F) -> F:
     return click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")(
         function

@@ -17,6 +17,7 @@ from nsc.cli.shared import (
     EXIT_CODES,
     Limits,
     PropertyOptions,
+    certificate_option,
     counts_of,
     limit_options,
     property_options,
@@ -27,6 +28,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.optimize import records_of
 from nsc.compiler.verify import (
     CANONICAL_DIGEST,
+    CERTIFICATE_DIGEST,
     METHODS,
     NETWORK_DIGEST,
     Budget,
@@ -59,12 +61,7 @@ from nsc.contract.manifest import MANIFEST
     type=click.Path(path_type=Path),
     help="Check a proof that --json printed against this network, instead of proving anew.",
 )
-@click.option(
-    "--certificate",
-    "certificate_file",
-    type=click.Path(path_type=Path),
-    help="Write the proof as a text that tools/check_certificate.py checks, if the network is proved.",
-)
+@certificate_option
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 @verbose_option
 def verify_command(
@@ -179,7 +176,7 @@ def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> Non
     click.echo(f"{NETWORK_DIGEST}: {network.digest}")
     click.echo(f"{CANONICAL_DIGEST}: {proof.canonical}")
     if proof.certificate is not None:
-        click.echo(f"digest of the certificate: {proof.certificate}")
+        click.echo(f"{CERTIFICATE_DIGEST}: {proof.certificate}")
 
 
 def _print_failure(network: Network, failure: Failure) -> None:

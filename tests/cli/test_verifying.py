@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,6 +124,23 @@ def test_verify_writes_a_certificate():
     call("compile", "bitonic", "--n", 8, "--name", "eight")
     call("verify", "generated/eight", "--certificate", "package.cert")
     assert Path("package.cert").read_bytes() == content
+
+
+@pytest.mark.parametrize("selection", [(), ("--median",)], ids=["sorter", "selector"])
+def test_compile_writes_a_certificate_whose_digest_the_package_has(selection):
+    words = "compile", "best", "--n", 9, *selection, "--name", "nine", "--certificate", "nine.cert"
+    out = call(*words)[0]
+    digest = hashlib.sha256(Path("nine.cert").read_bytes()).hexdigest()
+    assert f"digest of the certificate: {digest}\n" in out
+    assert json.loads(Path("generated/nine/proof.json").read_text(encoding="utf-8"))["certificate"] == digest
+    checker = Path(__file__).parents[2] / "tools" / "check_certificate.py"
+    done = subprocess.run([sys.executable, checker, "nine.cert"], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("accepted: ")
+    assert json.loads(call(*words, "--json")[0])["certificate"] == "nine.cert"
+    assert json.loads(call(*words[:-2], "--json")[0])["certificate"] is None
+    call("verify", "generated/nine", "--certificate", "again.cert")
+    assert Path("again.cert").read_bytes() == Path("nine.cert").read_bytes()
+    check_refused([*words, "--unproved"])
 
 
 def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
