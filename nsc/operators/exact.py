@@ -162,8 +162,12 @@ def select_rows(x: Tensor, rank: int) -> Tensor:
         x: rows of 1 to MOST values.
         rank: 0 the smallest.
     """
-    worker = (_selecting(x, x.dim() - 1, (rank,)) if x.is_cuda else None) or _torch_selecting((rank,))
+    worker = _selecting_on_gpu(x, rank) or _torch_selecting((rank,))
     return worker.sorted(x, x.dim() - 1, False, None)[0].squeeze(-1)
+
+
+def _selecting_on_gpu(x: Tensor, rank: int) -> ExactSort | None:
+    return _selecting(x, len(x.shape) - 1, (rank,)) if x.is_cuda else None
 
 
 def select_along(x: Tensor, axis: int, ranks: tuple[int, ...], index_dtype: torch.dtype) -> Sorted:

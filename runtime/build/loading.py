@@ -11,6 +11,8 @@ from nsc.errors import BuildError
 from nsc.runtime.build.cache import Artifact
 
 T = TypeVar("T")
+# Builds of a binary that others remove each time.
+_MOST_BUILDS = 5
 
 
 def used(build: Callable[[], Artifact], use: Callable[[Path], T]) -> T:
@@ -20,12 +22,13 @@ def used(build: Callable[[], Artifact], use: Callable[[Path], T]) -> T:
         build: returns the binary; raises as `cache.build`.
         use: makes something of it.
     """
-    binary = build().binary
-    try:
-        return use(binary)
-    except (OSError, BuildError):
-        if binary.exists():
-            raise
+    for _ in range(_MOST_BUILDS - 1):
+        binary = build().binary
+        try:
+            return use(binary)
+        except (OSError, BuildError):
+            if binary.exists():
+                raise
     return use(build().binary)
 
 

@@ -206,7 +206,9 @@ def test_filters_select_from_windows(dtype, programs, monkeypatch):
     x = values_of((3, 5, 7), dtype)
     median = nsc.compile_filter(3)
     program = programs(9, "uint8" if dtype == "bool" else dtype, ranks(4))
-    monkeypatch.setattr(exact, "_selecting", lambda windows, rank: sorting_by(program) if rank == 4 else None)
+    monkeypatch.setattr(
+        exact, "_selecting_on_gpu", lambda windows, rank: sorting_by(program) if rank == 4 else None
+    )
     for mode in ("reflect", "constant"):
         selected = by_windows(x, Windows((3, 3), (0, 0), mode, 0), rank=4)
         assert torch.equal(bits(selected), bits(median(x, mode)))
@@ -216,11 +218,11 @@ def test_where_windows_are_selected_from(monkeypatch):
     gpu = OnGpu()
     gpu.shape = (2, 9)
     monkeypatch.setattr(exact_cuda, "program_of", lambda source, dtype, device: source.name)
-    assert exact._selecting(gpu, 4)._program == exact_kernel(9, ranks(4)).source.name
-    assert exact._selecting(torch.zeros(2, 9), 4) is None
+    assert exact._selecting_on_gpu(gpu, 4)._program == exact_kernel(9, ranks(4)).source.name
+    assert exact._selecting_on_gpu(torch.zeros(2, 9), 4) is None
 
     def unproved(*arguments):
         raise UnprovedError("no method settled it")
 
     monkeypatch.setattr("nsc.join.exact.exact_kernel", unproved)
-    assert exact._selecting(gpu, 4) is None
+    assert exact._selecting_on_gpu(gpu, 4) is None
