@@ -15,6 +15,7 @@ from typing import Any
 import click
 import torch
 from torch.distributed import ProcessGroup
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import nsc
 from benchmarks.machine import machine
@@ -22,6 +23,8 @@ from benchmarks.report import paragraph
 
 RESULTS = Path(__file__).parent / "results" / "columns.md"
 PROCESSES = (1, 2, 4)
+# Larger groups: one process of them is measured alone, with a process group that exchanges nothing.
+LARGER = (8, 64)
 ALL_REDUCES = 20
 
 
@@ -58,14 +61,15 @@ class Share:
 )
 def main(sizes: tuple[int, ...]) -> None:
     """Measure a cross entropy of one sample and its gradient on 1, 2 and 4 processes of one thread."""
-    rows = [_row(n, processes) for n in sizes for processes in PROCESSES]
+    rows = [_row(n, processes) for n in sizes for processes in (*PROCESSES, *LARGER)]
     head = (
         f"`python -m benchmarks.columns` on {machine()}. One sample of n values through a bitonic network: "
         "the cross entropy against ranks, and its gradient, by processes of one thread that share out the "
         "columns of P. Seconds are of the processor, for the process that takes most; keys are what each "
         "process does for itself. Memory is the largest peak of a process above what it has before. The "
         "all-reduce is one of n numbers, by gloo, by the clock; a call has one of them, and one of "
-        "a number a sample."
+        f"a number a sample. Of {' and '.join(map(str, LARGER))} processes, one is measured alone, on its "
+        "own columns: it has neither the whole loss nor an all-reduce."
     )
     titles = ("n", "processes", "CPU s", "of these keys", "MB", "all-reduce ms", "loss", "gradient")
     lines = [titles, ("---:",) * len(titles), *rows]
@@ -80,12 +84,17 @@ def _row(n: int, processes: int) -> tuple[str, ...]:
     shares = _shares(n, processes)
     most = {name: max(getattr(each, name) for each in shares) for name in ("seconds", "keys", "megabytes")}
     click.echo(f"n = {n}, processes {processes}: {most['seconds']:.1f} s", err=True)
-    return (
+    cells = (
         f"{n:,}",
         f"{processes}",
         f"{most['seconds']:.2f}",
         f"{most['keys']:.3f}",
         f"{most['megabytes']:.0f}",
+    )
+    if processes in LARGER:
+        return (*cells, "", "", "")
+    return (
+        *cells,
         f"{1000 * max(each.all_reduce for each in shares):.2f}",
         f"{shares[0].loss:.6f}",
         f"{shares[0].gradient:.5f}",
@@ -100,7 +109,7 @@ def _shares(n: int, processes: int) -> list[Share]:
         meeting = (Path(folder) / "meeting").as_uri()
         each = [
             spawn.Process(target=_measure, args=(n, rank, processes, meeting, answers))
-            for rank in range(processes)
+            for rank in range(1 if processes in LARGER else processes)
         ]
         for process in each:
             process.start()
@@ -113,7 +122,10 @@ def _shares(n: int, processes: int) -> list[Share]:
 
 def _measure(n: int, rank: int, processes: int, meeting: str, answers: Any) -> None:
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=processes)
+    if processes in LARGER:
+        torch.distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=processes)
+    else:
+        torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=processes)
     group = torch.distributed.group.WORLD
     assert group is not None
     op = nsc.compile("bitonic", n)

@@ -130,7 +130,7 @@ def _compiler() -> str:
 def _prebuilt() -> str:
     found = prebuilt.description()
     if found is None:
-        raise _AbsentError("no package sortnets-kernels, or none for this processor")
+        raise _AbsentError("the package sortnets-kernels is not installed, or has nothing for this processor")
     return found
 
 

@@ -170,13 +170,13 @@ def _selecting_on_gpu(x: Tensor, rank: int) -> ExactSort | None:
     return _selecting(x, len(x.shape) - 1, (rank,)) if x.is_cuda else None
 
 
-def select_along(x: Tensor, axis: int, ranks: tuple[int, ...], index_dtype: torch.dtype) -> Sorted:
-    """Return the values of some ranks of any number of values along an axis, and their places.
+def select_along(x: Tensor, axis: int, ranks: tuple[int, ...]) -> Sorted:
+    """Return the values of some ranks of any number of values along an axis, and their places in int64.
 
     As `hard_sort`, for ranks that no operator was compiled for.
     """
     worker = (_selecting(x, axis, ranks) if way_of(x) is PLAIN else None) or _torch_selecting(ranks)
-    values, places = worker.sorted(x.detach(), axis, False, index_dtype)
+    values, places = worker.sorted(x.detach(), axis, False, torch.int64)
     assert places is not None
     return Sorted(_gathered(x, axis, places) if x.requires_grad else values, places)
 

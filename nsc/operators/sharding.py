@@ -59,7 +59,8 @@ def by_samples(
     Args:
         results: where the method's results have the axes of samples; the last speaks for all further ones.
         inner: from the arguments to the number of last axes that make a sample; None: the axis `dim` does.
-        spread: is called instead, and may return None to decline.
+        spread: is called first, with the same arguments. It returns the results, or None to let the call go
+            on.
     """
 
     def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:

@@ -36,8 +36,8 @@ def select_of_spread(
 ) -> Sorted | Tensor | None:
     """Return what `Selector.hard_select` does of an axis that is spread over processes, in equal parts.
 
-    Equal values keep their order, also across parts: of a process the smaller ones come first, and earlier
-    parts in front.
+    Equal values keep their order: each process gives its values in order, and its part of the axis decides
+    where they go.
 
     Returns:
         The results; None where all values must be gathered: for lists, for other ranks than the k largest or
@@ -69,11 +69,11 @@ def select_of_spread(
         return whole
 
     first = length - k if is_largest else 0
-    own = select_along(x.to_local(), axis, tuple(range(first, first + k)), torch.int64)
+    own = select_along(x.to_local(), axis, tuple(range(first, first + k)))
     begin = x.device_mesh.get_local_rank(number) * length
     values, places = of_all(own.values), of_all(own.indices + begin)
     behind = operator.n - parts * k if is_largest else 0
-    selected = select_along(values, axis, tuple(rank - behind for rank in operator.ranks), torch.int64)
+    selected = select_along(values, axis, tuple(rank - behind for rank in operator.ranks))
     shards = Shards.of(x, [axis], False, None)
     results: Tensor = shards.whole(selected.values, Axes.OF_X)
     if values_only:

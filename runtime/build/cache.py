@@ -74,7 +74,7 @@ class Artifact:
 
     Attributes:
         binary: the shared library or cubin.
-        command: the complete build command, with its files.
+        command: the complete build command, with its files; of a prebuilt library nothing.
         cached: whether it was there before.
     """
 

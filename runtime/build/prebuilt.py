@@ -34,7 +34,7 @@ def find(name: str, source: str, version: str) -> Path | None:
     Args:
         name, source, version: as of `cache.build`.
     """
-    folder, level = _folder(), _level()
+    folder, level = _folder(), level_here()
     if folder is None or level is None or {"NSC_CXX", "NSC_CXXFLAGS"} & os.environ.keys():
         return None
     path = folder / file_name(name, source, version, level)
@@ -49,7 +49,7 @@ def file_name(name: str, source: str, version: str, level: str) -> str:
 
 def description() -> str | None:
     """Return what is there for this processor; None: nothing."""
-    folder, level = _folder(), _level()
+    folder, level = _folder(), level_here()
     if folder is None or level is None:
         return None
     return f"{sum(path.suffix == '.so' for path in folder.iterdir())} libraries, {level}, in {folder}"
@@ -62,7 +62,7 @@ def _folder() -> Path | None:
 
 
 @functools.cache
-def _level() -> str | None:
+def level_here() -> str | None:
     """Return the best level of this processor; None: it has none, or its system is not Linux."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return None

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -89,12 +88,14 @@ class Kernel:
         return f"Kernel({self.name}: n={self.n}, dtypes={list(self.serves)}, targets={list(self.sources)})"
 
     def build(self) -> cache.Artifact:
-        """Return the built library, compiled unless the cache has it.
+        """Return the built library, compiled unless it is prebuilt or the cache has it.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
+        if path := prebuilt.find(*self._source, self.manifest.nsc):
+            return cache.Artifact(path, (), cached=True)
         return cache.build(*self._source, find_toolchain(relaxed=True), self.manifest.nsc)
 
     @property
@@ -149,8 +150,8 @@ class Kernel:
     def _begin(self, way: str) -> None:
         """Decide what serves the first call; raises as `own_library`."""
         version = self.manifest.nsc
-        if path := prebuilt.find(*self._source, version):
-            self._library = self._opened(path)
+        if prebuilt.find(*self._source, version):
+            self._library = self.own_library()
             return
         try:
             toolchain = find_toolchain(relaxed=True)
@@ -171,17 +172,15 @@ class Kernel:
             background.begin(f"build of {self.name}", self._take_over)
 
     def own_library(self) -> Library:
-        """Return the network's own library, built unless the cache has it.
+        """Return the network's own library, built unless it is there.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
             PackageError: the library is another kernel's.
         """
-        return used(self.build, self._opened)
-
-    def _opened(self, binary: Path) -> Library:
-        return Library(binary, self.manifest.stated("cpu"), self.reals)
+        stated = self.manifest.stated("cpu")
+        return used(self.build, lambda binary: Library(binary, stated, self.reals))
 
     def build_engines(self) -> None:
         """Build the engines that run this network, unless they are there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 import nsc
-from nsc import prebuilding
+from nsc import library, prebuilding
 from nsc.compiler.relaxed import cpp
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.runtime.build import prebuilt
@@ -23,7 +24,7 @@ from nsc.runtime.relaxed.kernel import Kernel
 pytestmark = pytest.mark.slow("kernels are built for levels of processors")
 
 ROOT = Path(__file__).parents[2]
-LEVEL = prebuilt._level()
+LEVEL = prebuilt.level_here()
 needs_level = pytest.mark.skipif(LEVEL is None, reason="no Linux on x86-64 with AVX2")
 
 USE = """
@@ -122,6 +123,41 @@ def test_a_library_is_that_of_its_source_and_version(installed):
     assert LEVEL in prebuilt.description()
     (engine,) = nsc.compile("bitonic", 4, relaxation="cauchy").kernel.engine_sources.values()
     assert prebuilt.find(*engine, nsc.__version__) is None
+
+
+@needs_level
+def test_commands_run_the_library_that_calls_run(package, tmp_path, monkeypatch):
+    """Without a compiler `nsc compile` writes the package; `nsc verify` refuses a library that is wrong."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (ROOT, package))))
+    monkeypatch.delenv("NSC_CXXFLAGS", raising=False)
+    hide = "import sys; sys.modules['ziglang'] = None; from nsc.cli import main; main()"
+
+    def command(line, **environment):
+        words = [sys.executable, "-c", hide, *line.split()]
+        return subprocess.run(
+            words, env=os.environ | environment, capture_output=True, text=True, timeout=300
+        )
+
+    compiled = command("compile bitonic --n 4", PATH=str(tmp_path))
+    assert (compiled.returncode, "built before" in compiled.stdout) == (0, True), compiled.stderr
+    assert json.loads(command("compile bitonic --n 4 --json", PATH=str(tmp_path)).stdout)["commands"] == []
+    assert command("verify generated/bitonic_4").returncode == 0
+    kernel = nsc.compile("bitonic", 4).kernel
+    text = library.expanded(kernel.sources["cpu"])
+    right, wrong = (
+        "return steepness[sample * steepness_stride];",
+        "return 3 * steepness[sample * steepness_stride];",
+    )
+    assert right in text
+    Path("wrong.cpp").write_text(text.replace(right, wrong), encoding="utf-8")
+    folder = Path("other") / prebuilt.PACKAGE
+    shutil.copytree(package / prebuilt.PACKAGE, folder)
+    name = prebuilt.file_name(kernel.name, kernel.sources["cpu"], nsc.__version__, LEVEL)
+    find_toolchain(relaxed=True).compile(Path("wrong.cpp"), folder / name)
+    paths = os.pathsep.join(map(str, (ROOT, folder.parent.resolve())))
+    refused = command("verify generated/bitonic_4", PYTHONPATH=paths)
+    assert refused.returncode == 1, refused.stdout
 
 
 def test_without_the_package_nothing_is_found():

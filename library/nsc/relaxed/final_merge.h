@@ -20,8 +20,8 @@ namespace nsc {
 template <class real>
 constexpr real side_unit = real(0x1p36);
 
-// A sample is taken apart if more than one of so many groups of its columns count: tables for fewer
-// columns cost more than they save.
+// A sample is taken apart if more than an eighth of the groups of its columns count: tables for
+// fewer cost more than they save.
 constexpr int64_t groups_for_tables = 8;
 
 // Slots come in whole registers.
