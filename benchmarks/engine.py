@@ -6,6 +6,7 @@ quickest calls of C functions, which take turns on one thread. First calls and b
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -59,7 +60,8 @@ def main() -> None:
         lines.append(f"| {n} | {first * 1e3:.0f} | {build:.1f} |")
         print(lines[-1], flush=True)
     lines += ["", f"| level | {' | '.join(WORDS)} |", f"|:---|{'---:|' * len(WORDS)}"]
-    for level in LEVELS:
+    here = prebuilt.level_here()
+    for level in itertools.dropwhile(lambda level: level != here, LEVELS):
         lines.append(f"| {level} | {' | '.join(f'{ratio:.2f}' for ratio in level_ratios(level))} |")
         print(lines[-1], flush=True)
     lines += ["", f"| ms | {' | '.join(WORDS)} |", f"|:---|{'---:|' * len(WORDS)}"]
@@ -72,8 +74,8 @@ def main() -> None:
         "call of a network takes by the engine, behind its proof, and the build of its kernel: medians of "
         f"{ROUNDS} processes. The third has the time of a cross entropy and its gradient by a library of a "
         "level of x86-64, as the package sortnets-kernels has them, over that by the kernel that is built "
-        "here. The last has the first cross entropy and gradient of a process, behind the proof, and then a later "
-        f"one, of {SAMPLES} samples, with an empty cache: medians of {ROUNDS} processes."
+        "here. The last has the first cross entropy and gradient of a process, behind the proof, and then a "
+        f"later one, of {SAMPLES} samples, with an empty cache: medians of {ROUNDS} processes."
     )
     partial = RESULTS.with_suffix(".partial")
     partial.write_text("\n".join(["# The engine", "", paragraph(head), "", *lines, ""]), encoding="utf-8")
@@ -153,6 +155,7 @@ def _first_and_later(family: str, n: int, env: dict[str, str]) -> str:
 
 def first_loss(family: str, n: int) -> None:
     """Print the seconds of a process's first cross entropy and gradient, and of a later one, as JSON."""
+    torch.set_num_threads(1)
     sys.modules["ziglang"] = None  # type: ignore[assignment]
     warnings.simplefilter("ignore")
     op = nsc.compile(family, n)

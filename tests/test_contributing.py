@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from additions import ADDITIONS, NAME, Addition
-
-ROOT = Path(__file__).parents[1]
-ROOMS = ("nsc", "compiler", "library", "runtime", "templates")
+from copies import ROOMS, ROOT, copy_project
 
 
 def listed_files(heading: str) -> set[str]:
@@ -27,10 +23,7 @@ def listed_files(heading: str) -> set[str]:
 def copy(tmp_path):
     """Return a copy of the project's rooms."""
     folder = tmp_path / "copy"
-    for room in ROOMS:
-        shutil.copytree(
-            ROOT / room, folder / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+    copy_project(ROOMS, folder)
     return folder
 
 

@@ -13,12 +13,11 @@ import venv
 from pathlib import Path
 
 import pytest
+from copies import ROOMS, ROOT, copy_project
 from packaging.requirements import Requirement
 
 pytestmark = pytest.mark.slow("the project is installed")
 
-ROOT = Path(__file__).parents[1]
-ROOMS = ("nsc", "compiler", "library", "runtime", "templates")
 TREE = (*ROOMS, "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
 NEED_TORCH = {
     "Filter",
@@ -40,13 +39,7 @@ NEED_TORCH = {
 def installed(tmp_path_factory):
     """Install the project from a copy of its tree, and return the folder it is installed in."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
-    for name in TREE:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(ROOT / name, source)
+    copy_project(TREE, source)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--target", str(target), str(source)], check=True, capture_output=True)
     return target

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from copies import ROOMS, copy_project
 
-ROOT = Path(__file__).parents[1]
 TREE = (
-    *("nsc", "compiler", "library", "runtime", "templates", "tools"),
-    *("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", ".gitignore"),
+    *ROOMS,
+    *("tools", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", ".gitignore"),
 )
 
 
 @pytest.fixture
 def release(monkeypatch, tmp_path):
     """Return tools/release.py of a copy of the project."""
-    for name in TREE:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(ROOT / name, tmp_path)
+    copy_project(TREE, tmp_path)
     for who in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{who}_NAME", "Somebody")
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.org")

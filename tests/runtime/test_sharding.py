@@ -433,6 +433,10 @@ def check_selected_of_a_mesh() -> None:
         assert found.values.placements == (Shard(0), Replicate())
         for each, other in zip(found, op.hard_select(x), strict=True):
             close(each.full_tensor(), other)
+    lengths = torch.tensor([32, 3, 9, 1, 20])
+    found = op.hard_select(cut, lengths=shared(lengths, Shard(0), Replicate(), mesh=(2, 2)))
+    for each, other in zip(found, op.hard_select(x, lengths=lengths), strict=True):
+        close(each.full_tensor(), other)
 
 
 def test_values_are_exchanged_by_a_dimension_of_a_mesh(four):
