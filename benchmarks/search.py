@@ -1,7 +1,9 @@
-"""`python -m benchmarks.search`: what a search finds from nothing, and from the published networks."""
+"""`python -m benchmarks.search`: what a search finds from nothing, and from the known networks."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import sys
 import time
@@ -15,7 +17,7 @@ from rich.console import Console
 
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
-from nsc.compiler.families import KINDS, known_name, published
+from nsc.compiler.families import KINDS, known_name, known_networks, published
 from nsc.compiler.formats import save_network
 from nsc.compiler.network import Network
 from nsc.compiler.search import (
@@ -38,6 +40,7 @@ from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "search.md"
 SEEDS = range(3)
+_KEPT = "searched.jsonl"
 
 
 @dataclass(frozen=True)
@@ -73,25 +76,26 @@ SELECTIONS = [("median", 9), ("median", 25), ("median", 49), ("top-8", 64)]
     nargs=2,
     default=(26, 40),
     show_default=True,
-    help="Least and most, of published networks.",
+    help="Least and most, of known networks.",
 )
 @click.option(
     "--seconds",
     type=click.IntRange(1),
     default=8,
     show_default=True,
-    help="For each published network and selection.",
+    help="For each known network and selection.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes, for published networks."
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes, for known networks."
 )
 @click.option(
     "--keep",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A folder for published networks made smaller, in .cn files.",
+    help="A folder for what came of each known network: those made smaller are .cn files there, and a "
+    "later run on this machine with the same seconds goes on.",
 )
 def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> None:
-    """Search from nothing, from published networks and from selections, and write what was found."""
+    """Search from nothing, from known networks and from selections, and write what was found."""
     low, high = wires
     search_engine()  # the build is no part of a search
     with Console(stderr=True).status("") as status:
@@ -99,7 +103,7 @@ def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> 
             _table(("network", "found", "CPU seconds"), _from_nothing(status.update)),
             _table(
                 ("network", "before", "after", "layers", "CPU seconds"),
-                _from_published(range(low, high + 1), seconds, jobs, keep, status.update),
+                _from_known(range(low, high + 1), seconds, jobs, keep, status.update),
             ),
             _table(
                 ("half operations of", "before", "after", "CPU seconds"), _selections(seconds, status.update)
@@ -109,10 +113,11 @@ def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> 
     head = (
         f"`python -m benchmarks.search {options}` on {machine()}. From nothing: the time until the "
         f"least that is known was found, with {count(len(SEEDS), 'seed')}. "
-        f"From each published sorter and median of {low} to {high} wires, with its own depth as the "
-        f"limit, and from the cheapest known selections: deletions, then {count(seconds, 'second')} of "
-        "changes; from published networks then as long for one with a layer less. Networks of which nothing "
-        "came are counted."
+        f"From each sorter and median of {low} to {high} wires that is published or was found by nsc, with "
+        "its own depth as the limit, and from the cheapest known selections: deletions, then "
+        f"{count(seconds, 'second')} of changes; from sorters and medians then as long for one with a layer "
+        "less. Networks of which nothing "
+        "came are counted, and their seconds are summed."
     )
     text = "\n\n".join(["# Search", paragraph(head), *tables])
     partial = RESULTS.with_suffix(".partial")
@@ -146,45 +151,73 @@ def _time_of(case: Case, seed: int) -> float:
     return time.process_time() - start
 
 
-def _from_published(
-    wires: range, seconds: float, jobs: int, keep: Path | None, told: Callable[[str], None]
+def _from_known(
+    wires: range, seconds: int, jobs: int, keep: Path | None, told: Callable[[str], None]
 ) -> Iterator[tuple[object, ...]]:
-    every = [(kind, each) for kind in KINDS for n in wires for each in published(kind).get(n, [])]
-    stayed = 0
-    with workers(partial(_of_published, seconds), jobs) as searched:
-        for start in range(0, len(every), jobs):
-            told(f"{every[start][0]} {every[start][1].counts}")
-            for found in searched(every[start : start + jobs]):
-                stayed += not found.gains
-                for network in found.gains:
-                    if keep is not None:
-                        save_network(network, keep / f"{known_name(found.kind, network)}.cn")
-                    yield found.words, found.before.size, network.size, network.depth, f"{found.seconds:.1f}"
-    yield "others", count(stayed, "network"), "unchanged", "", ""
+    every = {
+        name: (kind, network)
+        for kind in KINDS
+        for name, network in known_networks(kind).items()
+        if network.n in wires
+    }
+    done = _kept(keep, seconds)
+    rest = [name for name in every if name not in done]
+    with workers(partial(_of_known, seconds), jobs) as searched:
+        for start in range(0, len(rest), jobs):
+            told(f"{len(done)} of {len(every)} networks, {rest[start]}")
+            for found, networks in searched([every[name] for name in rest[start : start + jobs]]):
+                done[found.name] = found
+                if keep is not None:
+                    _keep(keep, found, networks)
+    shown = [done[name] for name in every]
+    for found in shown:
+        for size, depth in found.gains:
+            yield found.words, found.before, size, depth, f"{found.seconds:.1f}"
+    stayed = [found.seconds for found in shown if not found.gains]
+    yield "others", count(len(stayed), "network"), "unchanged", "", f"{sum(stayed):.1f}"
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search made of a published network.
+    """What a search made of a known network.
 
     Attributes:
-        kind: of which list.
-        before: the network.
-        gains: a network of fewer comparators, and one of fewer layers, if no published network beats it.
-        seconds: what both searches took.
+        name, words: of the network.
+        before: how many comparators it has.
+        gains: comparators and layers of a network of fewer comparators, and of one of fewer layers, if no
+            published network beats it.
+        asked: seconds of changes, for each of the two.
+        seconds: what both searches took, with deletions.
+        machine: what took them.
     """
 
-    kind: str
-    before: Network
-    gains: tuple[Network, ...]
+    name: str
+    words: str
+    before: int
+    gains: tuple[tuple[int, int], ...]
+    asked: int
     seconds: float
-
-    @property
-    def words(self) -> str:
-        return f"{KINDS[self.kind]} of {self.before.n}, {self.before.depth} layers"
+    machine: str
 
 
-def _of_published(seconds: float, kind_and_network: tuple[str, Network]) -> Found:
+def _keep(folder: Path, found: Found, networks: Sequence[Network]) -> None:
+    """Write the networks that were found, and then a line."""
+    for network in networks:
+        save_network(network, folder / f"{found.name}_became_{network.size}_{network.depth}.cn")
+    with (folder / _KEPT).open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(dataclasses.asdict(found))}\n")
+
+
+def _kept(folder: Path | None, seconds: int) -> dict[str, Found]:
+    """Return what earlier runs found on this machine, with as many seconds."""
+    if folder is None or not (folder / _KEPT).exists():
+        return {}
+    lines = (folder / _KEPT).read_text(encoding="utf-8").splitlines()
+    every = [Found(**json.loads(line)) for line in lines]
+    return {found.name: found for found in every if (found.asked, found.machine) == (seconds, machine())}
+
+
+def _of_known(seconds: int, kind_and_network: tuple[str, Network]) -> tuple[Found, tuple[Network, ...]]:
     kind, before = kind_and_network
     start = time.process_time()
     goal = Goal(parse(KINDS[kind], before.n), depth=before.depth)
@@ -199,7 +232,16 @@ def _of_published(seconds: float, kind_and_network: tuple[str, Network]) -> Foun
         each.size <= flatter.size and each.depth <= flatter.depth for each in published(kind)[before.n]
     ):
         gains.append(flatter)
-    return Found(kind, before, tuple(gains), time.process_time() - start)
+    found = Found(
+        known_name(kind, before),
+        f"{KINDS[kind]} of {before.n}, {before.depth} layers",
+        before.size,
+        tuple((network.size, network.depth) for network in gains),
+        seconds,
+        time.process_time() - start,
+        machine(),
+    )
+    return found, tuple(gains)
 
 
 def _selections(seconds: float, told: Callable[[str], None]) -> Iterator[tuple[object, ...]]:

@@ -4,50 +4,32 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.search.engine import Comparators, Engine
 from nsc.compiler.search.goal import Goal
 from nsc.compiler.search.patterns import reachable
-from nsc.compiler.search.rounds import PROOF, decide, pool_of
-from nsc.compiler.verify import Verdict, verify
+from nsc.compiler.search.rounds import decide, pool_of
+from nsc.compiler.verify import Verdict
 
 
 def deleted(
     goal: Goal, comparators: Comparators, engine: Engine, progress: Progress = SILENT
-) -> tuple[Goal, Comparators, tuple[int, ...]]:
-    """Return a goal and comparators without those that can be left out, and patterns that refuted the others.
+) -> tuple[Comparators, tuple[int, ...]]:
+    """Return comparators without those that can be left out, and patterns that refuted the others.
 
-    First each comparator is left out, of the prefix too, then each pair behind the prefix. The pool refutes
-    most; the verifier decides the others.
+    First each comparator is left out, then each pair. The pool refutes most; the verifier decides the others.
     """
-    goal = replace(goal, prefix=_needed(goal, comparators, progress))
     found: tuple[int, ...] = ()
     progress.phase("leave out comparators")
     while True:
         smaller, more = _without_some(goal, comparators, engine, found, progress)
         found += more
         if smaller is None:
-            return goal, comparators, found
+            return comparators, found
         comparators = smaller
-
-
-def _needed(goal: Goal, comparators: Comparators, progress: Progress) -> Comparators:
-    """Return the comparators of the prefix without those that can be left out, each decided by a proof."""
-    if goal.symmetric:
-        return goal.prefix
-    prefix = goal.prefix
-    for index in reversed(range(len(prefix))):
-        progress.count("comparators of the first layers", len(goal.prefix) - index, len(goal.prefix))
-        shorter = prefix[:index] + prefix[index + 1 :]
-        network = Network.from_comparators(goal.n, [*shorter, *comparators])
-        if verify(network, goal.wanted, PROOF).verdict is Verdict.PROVED:
-            prefix = shorter
-    return prefix
 
 
 def _without_some(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from nsc.compiler.families import best, known, shallowest
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
@@ -12,10 +14,11 @@ from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.search.deletions import deleted
-from nsc.compiler.search.engine import Engine, Standing
+from nsc.compiler.search.engine import Comparators, Engine, Standing
 from nsc.compiler.search.goal import Goal, first_layers, without_images
 from nsc.compiler.search.islands import State
-from nsc.compiler.search.patterns import reachable
+from nsc.compiler.search.patterns import applied, reachable
+from nsc.compiler.search.rounds import network_of
 from nsc.compiler.verify import Budget, Property, Verdict, verify
 from nsc.errors import NetworkError, PropertyError, UnprovedError
 from nsc.wording import argument, count
@@ -73,18 +76,19 @@ def from_network(
         raise NetworkError(f"the network to begin with does not have the property {goal.wanted.name}")
     if proof.verdict is Verdict.UNPROVED:
         raise UnprovedError(f"the network to begin with: {proof.sentence()}")
-    if layers is None:
-        layers = _fewest_of(goal, network)
-    elif layers > network.depth:
+    if layers is not None and layers > network.depth:
         raise NetworkError(
             f"{argument('prefix', layers)}: the network to begin with has {count(network.depth, 'layer')}"
         )
+    comparators, found = deleted(goal, _listed(goal, network), engine, progress)
+    network = network_of(goal, comparators)
+    if layers is None:
+        layers = _fewest_of(goal, network)
     goal = replace(goal, prefix=_pairs(network[:layers]))
-    rest = network[layers:]
-    comparators = tuple(without_images(rest)) if goal.symmetric else _pairs(rest)
-    goal, comparators, found = deleted(goal, comparators, engine, progress)
-    island = Standing(current=comparators, best=comparators, origin=comparators)
-    return State(goal, seed, (island,) * islands, found)
+    rest = _listed(goal, network[layers:])
+    island = Standing(current=rest, best=rest, origin=rest)
+    patterns = applied(np.array(found, np.uint64), goal.prefix)
+    return State(goal, seed, (island,) * islands, tuple(dict.fromkeys(patterns.tolist())))
 
 
 def known_network(goal: Goal) -> Network:
@@ -142,5 +146,10 @@ def _fewest_of(goal: Goal, network: Network) -> int:
     return 0
 
 
-def _pairs(network: Network) -> tuple[tuple[int, int], ...]:
+def _listed(goal: Goal, network: Network) -> Comparators:
+    """Return the comparators of a network as a standing lists them."""
+    return tuple(without_images(network)) if goal.symmetric else _pairs(network)
+
+
+def _pairs(network: Network) -> Comparators:
     return tuple((lo, hi) for lo, hi in network.comparators.tolist())

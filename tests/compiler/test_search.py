@@ -182,6 +182,24 @@ def test_comparators_that_can_go_are_left_out():
     assert median.best.size < best(9).size
 
 
+def test_pairs_are_left_out_of_the_first_layers_too():
+    """Of this sorter each comparator is needed, but not both of 0:1 and 2:5 in its first five layers."""
+    layers = [
+        [(1, 3), (2, 4)],
+        [(0, 4), (3, 5)],
+        [(0, 1)],
+        [(0, 2), (1, 3)],
+        [(0, 1), (2, 5)],
+        [(2, 3), (4, 5)],
+        [(1, 4)],
+        [(1, 2), (3, 4)],
+    ]
+    state = from_network(
+        Goal(parse("sort", 6)), Network.from_layers(6, layers), 5, 0, 1, search_engine(), Budget()
+    )
+    assert state.best.size == least_size(6)
+
+
 def test_a_sample_finds_no_wrong_network(monkeypatch):
     """Where the pool is a sample, and a small one, what is kept is proved, and the pool grows."""
     for module in (rounds, deletions):
