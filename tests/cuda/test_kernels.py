@@ -18,7 +18,7 @@ from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import ranks, top_k
-from nsc.contract.routings import LOSSES, ROUTINGS
+from nsc.contract.routings import IGNORED, LOSSES, ROUTINGS
 from nsc.errors import BuildError, OperandError
 from nsc.runtime.relaxed import cuda, reference
 from nsc.runtime.relaxed.kernel import Kernel
@@ -154,6 +154,38 @@ def test_a_merge_that_is_taken_apart(tabled, monkeypatch, n, dtype, shared_bytes
         losses, x_grad, *_ = cuda.loss(x, steepness, target, "cross_entropy", emulated.kernel.spec)
         assert losses.isnan().tolist() == [True, False]
         assert x_grad.isnan().any(1).tolist() == [True, False]
+
+
+@EMULATED
+@pytest.mark.parametrize(
+    ("network", "n", "dtype"),
+    [("bitonic", 128, "float32"), pytest.param("odd_even_merge", 136, "float64", marks=NIGHTLY)],
+    ids=["a merge", "a block"],
+)
+def test_a_loss_leaves_out_columns_that_do_not_count(tabled, network, n, dtype):
+    """NaN in a sample of which nothing counts is not looked at; of another, a few columns count."""
+    emulated = tabled(network, n, dtype=dtype)
+    x, steepness, _ = emulated.inputs("cross_entropy", 0, 3)
+    x[1, 5] = torch.nan
+    ranks = torch.rand(3, n, generator=torch.Generator().manual_seed(4)).argsort(-1)
+    ranks[1], ranks[0, 3:], ranks[2, : n - 2] = IGNORED, IGNORED, IGNORED
+    intervals = torch.stack([ranks.clamp_min(0), ranks.clamp_min(0), ranks != IGNORED], 1).to(emulated.dtype)
+    for loss, target in (
+        ("cross_entropy", ranks),
+        ("cross_entropy_of_intervals", intervals),
+        ("binary_cross_entropy", ranks),
+    ):
+        losses, x_grad, steepness_grad, _ = cuda.loss(x, steepness, target, loss, emulated.kernel.spec)
+        alone = cuda.relax_unchecked(x, steepness, target, loss, emulated.kernel.spec)[1]
+        torch.testing.assert_close(alone, losses)
+        assert losses[1] == 0
+        counted = torch.tensor([0, 2])
+        leaf = x[counted].requires_grad_()
+        of_counted = steepness[counted].clone().requires_grad_()
+        expected = reference.relax(emulated.kernel, leaf, of_counted, target[counted], loss)[1]
+        grads = torch.autograd.grad(expected.sum(), (leaf, of_counted))
+        for found, wanted in zip((losses, x_grad, steepness_grad), (expected, *grads), strict=True):
+            torch.testing.assert_close(found[counted], wanted.detach(), **TOLERANCE[emulated.dtype])
 
 
 def test_both_languages_agree_which_losses_ask_for_one_entry():

@@ -64,12 +64,14 @@ struct Target {
         }
         return {int32_t(share(0, column)), int32_t(share(1, column)), Log<real>(share(2, column))};
     }
-    // Whether one of some columns counts.
+    // Whether a column counts, and whether one of some does.
+    NSC_FUNCTION bool counts(int64_t column) const {
+        return form == of_ranks ? ranks()[column] != ignored
+                                : share(form == of_shares ? wires : 2, column) != 0;
+    }
     NSC_FUNCTION bool counts(int64_t first, int64_t end) const {
         bool any = false;
-        for (int64_t c = first; c < end; ++c)
-            any |= form == of_ranks ? ranks()[c] != ignored
-                                    : share(form == of_shares ? wires : 2, c) != 0;
+        for (int64_t c = first; c < end; ++c) any |= counts(c);
         return any;
     }
     // Whether a column may have its truth. Ranks may still come twice, and numbers be no shares.

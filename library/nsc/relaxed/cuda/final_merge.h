@@ -239,6 +239,19 @@ __device__ __forceinline__ double parted_loss(const Tile<Plan, real> &tile, int3
     return weight * Loss::template of<real>(found, true);
 }
 
+// Puts zero in the place of the products of the first level. Those of other levels are read for
+// items that count alone.
+template <class Plan, class real>
+__device__ __forceinline__ void clear_first_products(const Tile<Plan, real> &tile, int32_t slice,
+                                                     const MergeProducts<real> &products) {
+    using Of = MergeColumns<Plan, real>;
+    real *first = products.first +
+                  (int64_t(tile.sample) * products.first_rows + slice * Of::warps) * Of::half;
+    for (int32_t i = tile.team * Plan::tile_lanes + tile.lane; i < Of::warps * Of::half;
+         i += tile.threads)
+        first[i] = 0;
+}
+
 // Puts the gradients of the weights of merges into those of slots, the first of the chunks. A
 // thread sums those of one comparator, in order.
 template <class Plan, class real>

@@ -28,6 +28,25 @@ __device__ __forceinline__ Truth<real> truth_of(const Target<real> &target, int3
     return target.truth(column);
 }
 
+// Whether the loss leaves out the tile's columns, as none of them counts. Shares that do not count
+// are still looked at. Threads whose tiles wait for each other get the same answer.
+template <class Plan, class real>
+__device__ __forceinline__ bool leaves_out(const Tile<Plan, real> &tile) {
+    const Form form = form_of(tile.call.routing);
+    if (!is_loss(tile.call.routing) || form == of_shares) return false;
+    const int64_t bytes = form == of_ranks ? sizeof(int64_t) : sizeof(real);
+    const void *start = static_cast<const char *>(tile.call.payload) +
+                        tile.sample * tile.call.payload_stride * bytes;
+    const Target<real> target = {form, start, Plan::wires, 1};
+    int32_t counts = 0;
+    for (int32_t k = 0; k < lane_columns<real>; ++k)
+        counts |= k < tile.present && target.counts(tile.column + k);
+    // Not a vote: behind one NVRTC does not see that nobody writes the payload.
+    for (int32_t bit = Plan::tile_lanes / 2; bit; bit /= 2)
+        counts |= __shfl_xor_sync(tile.mask, counts, bit);
+    return !counts;
+}
+
 // The sums of the entries of a column of this lane inside and outside of its truth. Rarely run: it
 // is not worth as much code as there are wires.
 template <class Plan, class real>

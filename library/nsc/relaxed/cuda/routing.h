@@ -49,6 +49,14 @@ __device__ __forceinline__ double loss_of(const Tile<Plan, real> &tile, bool par
     return loss_part<backward>(tile, share_grad);
 }
 
+// Clears what the columns of a tile give to the merge, if that is taken apart.
+template <class Plan, class real>
+__device__ __forceinline__ void clear_products(const Tile<Plan, real> &tile, bool parted,
+                                               int32_t slice, const MergeProducts<real> &products) {
+    if constexpr (Plan::merge_levels > 0)
+        if (parted) clear_first_products(tile, slice, products);
+}
+
 template <class Plan>
 __device__ inline int32_t levels_of(bool parted) {
     return parted ? Plan::front_levels : Plan::codelet_levels;
@@ -67,6 +75,7 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
         double loss = 0;
         for (int32_t slice = tile.first_slice(task); slice < tile.end_slice(task); ++slice) {
             tile.go_to(task, slice);
+            if (gives_loss && leaves_out(tile)) continue;
             if (has_columns(call.routing))
                 read_rows(tile, rows_of(tile, static_cast<const real *>(call.payload),
                                         call.payload_stride));
@@ -117,6 +126,10 @@ __device__ __forceinline__ void route_backward(
             weight_grad[slot] = 0;
         for (int32_t slice = tile.first_slice(task); slice < tile.end_slice(task); ++slice) {
             tile.go_to(task, slice);
+            if (leaves_out(tile)) {
+                clear_products(tile, parted, slice, products);
+                continue;
+            }
             if (routes_identity(call.routing))
                 load_unit_columns(tile, is_loss(call.routing) ? unit<real> : real(1));
             else
