@@ -150,7 +150,11 @@ def _first_and_later(family: str, n: int, env: dict[str, str]) -> str:
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as cache:
             times.append(run_fresh("benchmarks.engine", family, n, env={**env, "NSC_CACHE_DIR": cache}))
-    return ", ".join(f"{1000 * median(each):.3g}" for each in zip(*times, strict=True))
+    return ", ".join(_milliseconds(median(each)) for each in zip(*times, strict=True))
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f}" if seconds < 0.01 else f"{seconds * 1e3:,.0f}"
 
 
 def first_loss(family: str, n: int) -> None:
