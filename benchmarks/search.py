@@ -65,8 +65,11 @@ FROM_NOTHING = [
     ),
     Case(Goal(parse("sort", 16), symmetric=True), 60),
 ]
-# Searched by half operations, from the network of fewest that is known.
-SELECTIONS = [("median", 9), ("median", 25), ("median", 49), ("top-8", 64)]
+# Searched by comparators and by half operations, each from the network of fewest that is known.
+SELECTIONS = [
+    *(("median", n) for n in (9, 25, 49)),
+    *((f"top-{k}", n) for n in (16, 32, 64) for k in (2, 4, 8)),
+]
 
 
 @click.command()
@@ -106,7 +109,8 @@ def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> 
                 _from_known(range(low, high + 1), seconds, jobs, keep, status.update),
             ),
             _table(
-                ("half operations of", "before", "after", "CPU seconds"), _selections(seconds, status.update)
+                ("selection", "comparators", "after", "half operations", "after", "CPU seconds"),
+                _selections(seconds, status.update),
             ),
         ]
     options = f"--wires {low} {high} --seconds {seconds} --jobs {jobs}"
@@ -114,10 +118,10 @@ def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> 
         f"`python -m benchmarks.search {options}` on {machine()}. From nothing: the time until the "
         f"least that is known was found, with {count(len(SEEDS), 'seed')}. "
         f"From each sorter and median of {low} to {high} wires that is published or was found by nsc, with "
-        "its own depth as the limit, and from the cheapest known selections: deletions, then "
-        f"{count(seconds, 'second')} of changes; from sorters and medians then as long for one with a layer "
-        "less. Networks of which nothing "
-        "came are counted, and their seconds are summed."
+        f"its own depth as the limit: deletions, then {count(seconds, 'second')} of changes, then as long "
+        "for one with a layer less; those of which nothing came are counted, and their seconds are summed. "
+        "From the cheapest selections, by comparators and by half operations apart: deletions, then "
+        f"{count(seconds, 'second')} of changes."
     )
     text = "\n\n".join(["# Search", paragraph(head), *tables])
     partial = RESULTS.with_suffix(".partial")
@@ -244,15 +248,16 @@ def _of_known(seconds: int, kind_and_network: tuple[str, Network]) -> tuple[Foun
     return found, tuple(gains)
 
 
-def _selections(seconds: float, told: Callable[[str], None]) -> Iterator[tuple[object, ...]]:
+def _selections(seconds: int, told: Callable[[str], None]) -> Iterator[tuple[object, ...]]:
     for name, n in SELECTIONS:
         told(f"{name} of {n}")
-        goal = Goal(parse(name, n), Objective.COST)
-        before = known_network(goal)
         start = time.process_time()
-        after = _best(_improved(goal, before, seconds))
-        taken = time.process_time() - start
-        yield f"{name} of {n}", goal.cost(before)[1], goal.cost(after)[1], f"{taken:.1f}"
+        costs: list[int] = []
+        for objective in (Objective.SIZE, Objective.COST):
+            goal = Goal(parse(name, n), objective)
+            before = known_network(goal)
+            costs += (goal.cost(each)[1] for each in (before, _best(_improved(goal, before, seconds))))
+        yield f"{name} of {n}", *costs, f"{time.process_time() - start:.1f}"
 
 
 def _improved(goal: Goal, network: Network, seconds: float) -> State:
