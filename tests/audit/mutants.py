@@ -23,7 +23,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("«Log<real>(share(2, column))»};", "1 / Log<real>(wires)"),
         ("«Log<real>(share(wires, column))»};", "1 / Log<real>(wires)"),
         ("return 1 / «Log<real>(last - first + 1)»;", "1"),
-        ("any |= form == of_ranks ? «ranks()[c] != ignored»", "false"),
+        ("return form == of_ranks ? «ranks()[column] != ignored»", "false"),
     ],
     "library/nsc/relaxed/groups.h": [
         ("k * lanes<real>, «group[row * group_blocks + k] * scale», count", "group[row * group_blocks + k]"),
