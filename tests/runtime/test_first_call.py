@@ -67,7 +67,7 @@ def test_the_reference_serves_until_the_kernel_takes_over(compiler):
     assert all(map(torch.equal, sorted_after, sorted_before))
     names = {path.name.split("-")[0] for path in (compiler.parent / "cache").glob("*.so")}
     assert "served" in names
-    assert len(names) == 2  # the other is the exact kernel; no engine
+    assert not any(name.startswith("engine") for name in names)
 
 
 def test_a_kernel_takes_over_between_forward_and_backward(compiler):
