@@ -109,10 +109,12 @@ def test_the_papers_protocol_of_large_n() -> None:
 
 
 def test_steepness_is_that_of_the_column() -> None:
-    by_steepness, _ = panels("sensitivity", "paper")
+    by_steepness, _, by_factor = panels("sensitivity", "paper")
     for planned in by_steepness.runs:
         depth = methods.depth(planned.run.method, planned.run.n)
         assert planned.run.temperature * depth == pytest.approx(planned.column.at)
+    for planned in by_factor.runs:
+        assert planned.run.temperature == 2 * planned.column.at
 
 
 @pytest.fixture
