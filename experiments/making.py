@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from experiments import paper
 from experiments.checking import check_begun, check_starts, check_titles
+from experiments.choosing import MOST_WIDER, choose, possible
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.scheduling import execute, message_of
 from experiments.scheduling.outcomes import Failure
 from experiments.store import Store
-from experiments.tables.plan import PlannedPanel, PlannedRun, Settings, Table, Tempered, Tuning
-from experiments.training import WATCHED, Progress, train
-from experiments.writing.records import Cell, Finished, Outcome, Panel, PaperNumber, Tuned
+from experiments.tables.plan import PlannedPanel, PlannedRun, Settings, Table, Tuning
+from experiments.training import Progress, train
+from experiments.writing.records import Cell, Finished, Outcome, Panel, PaperNumber
+from nsc.wording import count
 
 Reporter = Callable[[str, int, int], None]
 """Called with what is done, how much of it is finished, and how much there is."""
@@ -76,17 +78,19 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
     if place.begun == "refuse" and place.scheduler is None:
         check_begun(_possible(table, settings, tuning), Store(place.out))
     check_starts([*tuning.values(), *(planned.run for panel in first for planned in panel.runs)], place.root)
-    tried = results_of(tuning.values(), place, "tuning", report)
-    choices = {
-        method.name: _chosen(
-            method, {t: tried.of[run] for (other, t), run in tuning.items() if other == method}
-        )
-        for method, _ in tuning
-    }
+    rounds: list[Results] = []
+
+    def tried(some: Iterable[Run]) -> dict[Run, Result]:
+        rounds.append(results_of(some, place, "tuning", report))
+        return rounds[-1].of
+
+    choices = choose(tuning, tried)
     panels = table.plan(settings, {name: choice.chosen for name, choice in choices.items()})
     runs = [planned.run for panel in panels for planned in panel.runs]
     done = results_of(runs, place, "training", report)
-    failures, needed = (*tried.failures, *done.failures), len(tried.of) + len(done.of)
+    rounds.append(done)
+    failures = tuple(failure for each in rounds for failure in each.failures)
+    needed = sum(len(each.of) for each in rounds)
     if len(done.failures) == len(done.of):
         raise ExperimentError(message_of(failures, needed))
     finished = Finished(
@@ -99,7 +103,7 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
         tuned=tuple(choices.values()),
         deviations=table.differences(settings),
         notes=_notes(tuning, settings),
-        seconds=None if tried.kept or done.kept else time.monotonic() - begin,
+        seconds=None if any(each.kept for each in rounds) else time.monotonic() - begin,
     )
     return Made(finished, failures, needed)
 
@@ -184,30 +188,13 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, report: Repor
 
 def _possible(table: Table, settings: Settings, tuning: Tuning) -> list[Run]:
     """Return all runs that a table may need, whatever temperatures are chosen."""
-    grids = {method.name: method.grid for method, _ in tuning}
+    grids = {method.name: possible(method.grid) for method, _ in tuning}
     runs = list(tuning.values())
+    runs += [replace(run, temperature=t) for (method, _), run in tuning.items() for t in grids[method.name]]
     for place in range(max(map(len, grids.values()), default=1)):
         temperatures = {name: grid[min(place, len(grid) - 1)] for name, grid in grids.items()}
         runs += [planned.run for panel in table.plan(settings, temperatures) for planned in panel.runs]
     return runs
-
-
-def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:
-    """Return the choice of a temperature: the best validation, of equal ones the first.
-
-    If training fails with all of them, it is the middle one, whose failures the table then shows.
-    """
-    scores = {t: None if r.failure else max(score for _, score in r.validations) for t, r in results.items()}
-    known = {t: score for t, score in scores.items() if score is not None}
-    return Tuned(
-        row=method.title,
-        column="",
-        temperature=method.temperature,
-        metric=WATCHED[next(iter(results.values())).run.task],
-        grid=tuple(scores),
-        scores=tuple(scores.values()),
-        chosen=max(known, key=lambda t: known[t]) if known else sorted(scores)[len(scores) // 2],
-    )
 
 
 def _panel(panel: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Result]) -> Panel:
@@ -249,7 +236,8 @@ def _notes(tuning: Tuning, settings: Settings) -> tuple[str, ...]:
     notes = [
         "Temperatures are chosen by one rule for all methods: for each value of the grid one run of "
         f"{run.steps:,} steps{where}, with a seed that the table does not use. The best on the validation "
-        "part wins."
+        "part wins. Where that is the smallest or the largest of the grid, the next one beyond it is tried, "
+        f"{count(MOST_WIDER, 'time')} at most."
     ]
     if settings.profile.rate_chosen:
         notes.append(settings.profile.rate_chosen)

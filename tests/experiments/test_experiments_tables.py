@@ -144,9 +144,11 @@ def test_a_table_from_the_command_to_its_files(tmp_path: Path, monkeypatch: pyte
     assert result.exit_code == 0, result.output
     assert "SoftSort" in result.output
     assert "RankNet" in result.output
-    # Tuning: the grid of SoftSort; then two methods and two seeds.
-    assert len(done) == len(methods.find("soft_sort").grid) + len(methods.find("rank_net").grid) + 4
-    runs = [outcome.run for outcome in json_table.read(tmp_path / "mnist-quick.json").outcomes]
+    # Tuning; then two methods and two seeds.
+    table = json_table.read(tmp_path / "mnist-quick.json")
+    assert len(done) == sum(len(tuned.grid) for tuned in table.tuned) + 4
+    assert {*methods.find("soft_sort").grid} <= {*table.tuned[0].grid}
+    runs = [outcome.run for outcome in table.outcomes]
     assert {run.method for run in runs} == {"soft_sort", "rank_net"}
     assert {run.seed for run in runs} == {0, 1}
     page = (tmp_path / "mnist-quick.md").read_text()
@@ -298,13 +300,14 @@ def test_runs_that_raise_do_not_lose_the_table(raising: Path, jobs: int, tmp_pat
     words = ("mnist", "--method", raising, "--method", "rank_net", "--n", 5, "--jobs", jobs, "--out", out)
     result = invoke(*words)
     assert result.exit_code == 1, result.output
-    assert "4 of 9 runs failed" in result.output
+    # Failed runs are not stored: once the cause is gone, the same command does them.
+    stored = len(list((out / "runs").iterdir()))
+    assert stored >= 5
+    assert f"4 of {stored + 4} runs failed" in result.output
     page = (out / "mnist-quick.md").read_text()
     assert "IndexError: no such item (raising.py:6)" in page
     outcomes = json_table.read(out / "mnist-quick.json").outcomes
     assert {o.run.method.partition("#")[0] for o in outcomes if not o.failure} == {"rank_net"}
-    # Failed runs are not stored: once the cause is gone, the same command does them.
-    assert len(list((out / "runs").iterdir())) == 5
     if jobs == 2:  # what is done a second time does not depend on the processes, which take seconds to start
         return
     (tmp_path / "wrong").unlink()
