@@ -12,8 +12,9 @@ from experiments.run import Run
 from experiments.writing.quantities import METRICS, Metric
 from experiments.writing.records import Cell, PaperNumber
 
-# The difference of two means tells them apart if it exceeds this many of its standard errors.
-LEAST_ERRORS = 1.0
+# The difference of two means tells them apart if it exceeds this many of its standard errors. By Student's t
+# that happens to two equal methods in 8 % of comparisons with five seeds each, in 12 % with three.
+LEAST_ERRORS = 2.0
 # Times and memory are measured once: they are told apart if they differ by this share of the smaller.
 LEAST_DIFFERENCE = 0.1
 
