@@ -1,14 +1,17 @@
-"""Time and memory of every loss, and of P itself: the paper's table 4 (section 5.5), on one thread.
+"""Time and memory of every loss, of sorted values, and of P itself: the paper's table 4 (section 5.5).
 
 A loss is timed forward and backward. P of a sorting network is timed with the gradient of scores for a dense
-gradient of P, as the paper times it. All works on one n take turns, so that a change of the machine's speed
-affects all of them. Memory is measured in a process of its own for each work: Linux only.
+gradient of P, as the paper times it; sorted values are timed likewise. All works on one n take turns, so that
+a change of the machine's speed affects all of them. Memory is measured in a process of its own for each work,
+on one thread: Linux only.
 """
 
 from __future__ import annotations
 
 import gc
+import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -20,6 +23,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 import nsc
 from benchmarks.fresh import run_fresh
@@ -27,13 +31,19 @@ from experiments.errors import ExperimentError
 from experiments.methods import METHODS, Truth, find
 from experiments.user_files import in_a_line
 from nsc.operators.sorter import Sorter
+from nsc.wording import count
 
-SIZES = (4, 16, 32, 128, 1024)
-# P of a family is the work "P of FAMILY"; each other work is the loss of a method.
-MATRIX = "P of "
-WORKS = (f"{MATRIX}odd_even", f"{MATRIX}bitonic", *METHODS)
+SIZES = (4, 16, 32, 128, 1024, 16384)
+# Works on a family of networks; each other work is the loss of a method.
+MATRIX, VALUES, PEER = "P of ", "values of ", "diffsort's P of "
+WORKS = (
+    *(f"{part}{family}" for part in (VALUES, MATRIX, PEER) for family in ("odd_even", "bitonic")),
+    *METHODS,
+)
 # A work whose call takes more seconds is left out.
 LIMIT = 20.0
+# So is one that would take more than this share of the machine's memory, if its memory grows as n².
+MOST_MEMORY = 0.4
 # Items of a call: all works on one n have the same batch. As in the paper's table of large n.
 ITEMS = 4096
 ROUNDS = 9
@@ -56,12 +66,13 @@ Call = Callable[[], object]
 
 @dataclass(frozen=True)
 class Timing:
-    """Time and memory of a work on samples of n, on one thread.
+    """Time and memory of a work on samples of n.
 
     Attributes:
-        work: "P of FAMILY", or the name of a method.
+        work: "P of FAMILY", "values of FAMILY", "diffsort's P of FAMILY", or the name of a method.
         title: for tables.
         n: items of a sample.
+        threads: of torch and of nsc.
         batch: samples of a timed call.
         seconds: the median time of a call over its samples; None if the work was left out.
         bytes: peak memory of a call above its inputs, over its samples; None if it was not measured.
@@ -72,6 +83,7 @@ class Timing:
     work: str
     title: str
     n: int
+    threads: int
     batch: int
     seconds: float | None
     bytes: float | None
@@ -80,46 +92,78 @@ class Timing:
 
 
 def measure(
-    works: Sequence[str], sizes: Sequence[int], report: Callable[[str], None] = lambda work: None
+    works: Sequence[str],
+    sizes: Sequence[int],
+    threads: Sequence[int] = (1,),
+    report: Callable[[str], None] = lambda work: None,
 ) -> list[Timing]:
-    """Return a timing of each work on each size. Memory is measured where the system can.
+    """Return a timing of each work on each size, for each number of threads.
+
+    Memory is measured where the system can. A work that is left out on some size is left out on larger ones.
 
     Args:
-        works: names of methods, and "P of FAMILY".
+        works: names of methods, and works on families.
         sizes: the n of samples.
+        threads: their numbers. Memory is that of one thread.
         report: is told what is measured next.
 
     Raises:
-        ExperimentError: an unknown method, a work "P of" something else than a network, both before anything
-            is measured; or a work that fails.
+        ExperimentError: an unknown method, a work on a family that is none, both before anything is measured;
+            or a work that fails.
     """
     for work in works:
         _check(work)
-    timings = []
-    for n in sizes:
-        with _one_thread():
-            turns = [_Turn(work, n) for work in works]
+    timings: list[Timing] = []
+    for n in sorted(sizes):
+        reasons = {work: _reason(work, n, timings) for work in works}
+        for number in threads:
+            turns = [_Turn(work, n, number, reason=reasons[work]) for work in works]
+            with _threads(number):
+                for turn in turns:
+                    if not turn.reason:
+                        report(f"{title_of(turn.work)}, n = {n}, {count(number, 'thread')}")
+                        turn.prepare()
+                _take_turns([turn for turn in turns if not turn.reason])
             for turn in turns:
-                report(f"{title_of(turn.work)}, n = {n}")
-                turn.prepare()
-            _take_turns([turn for turn in turns if not turn.reason])
-        for turn in turns:
-            peak, why = None, ""
-            if can_measure_memory() and not turn.reason:
-                report(f"memory of {title_of(turn.work)}, n = {n}")
-                peak, why = _memory(turn.work, n)
-            timings.append(turn.timing(peak, why))
+                peak, why = None, ""
+                if can_measure_memory() and not turn.reason and number == threads[0]:
+                    report(f"memory of {title_of(turn.work)}, n = {n}")
+                    peak, why = _memory(turn.work, n)
+                timings.append(turn.timing(peak, why))
     return timings
 
 
+def _reason(work: str, n: int, timings: Sequence[Timing]) -> str:
+    """Return why a work is left out before it is tried; "" if it is not."""
+    if work.startswith(PEER) and importlib.util.find_spec("diffsort") is None:
+        return "the package diffsort is not installed"
+    smaller = [timing for timing in timings if timing.work == work]
+    left_out = [f"it was left out at n = {each.n}" for each in smaller if each.reason]
+    available = MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    too_large = [
+        f"it would take {peak / 1e9:.0f} GB, by what it took at n = {each.n}"
+        for each in smaller
+        if each.bytes is not None and (peak := each.bytes * (n / each.n) ** 2) > available and each.n >= 128
+    ]
+    return next(iter((*left_out, *too_large)), "")
+
+
+def _parts(work: str) -> tuple[str, str]:
+    """Return what is taken of a family, "" for the loss of a method, and the name of the family or method."""
+    for part in (PEER, MATRIX, VALUES):
+        if work.startswith(part):
+            return part, work.removeprefix(part)
+    return "", work
+
+
 def _check(work: str) -> None:
-    """Refuse a work that is unknown, or P of something else than a network without options."""
-    name = work.removeprefix(MATRIX)
-    is_matrix, is_network = name != work, find(name).is_network
-    if is_matrix and (not is_network or "+" in name):
+    """Refuse a work that is unknown, or one on a family that is something else."""
+    part, name = _parts(work)
+    is_network = find(name).is_network
+    if part and (not is_network or "+" in name):
         raise ExperimentError(
-            f"{work!r}: {name!r} is not a sorting network without options, and only that has a P to measure: "
-            f"name one, such as {WORKS[0]!r}"
+            f"{work!r}: {name!r} is not a sorting network without options, and only that has values and a P "
+            f"to measure: name one, such as {WORKS[0]!r}"
         )
 
 
@@ -147,21 +191,37 @@ def _memory(work: str, n: int) -> tuple[float | None, str]:
 
 def title_of(work: str) -> str:
     """Return the title of a work for tables, such as "P of Bitonic"."""
-    name = work.removeprefix(MATRIX)
-    return work[: len(work) - len(name)] + find(name).title
+    part, name = _parts(work)
+    return part + find(name).title
 
 
 def start(work: str, n: int, batch: int) -> Call:
     """Return a call that does a work once, on scores that are drawn here."""
     scores = torch.randn(batch, n, requires_grad=True)
-    if work.startswith(MATRIX):
-        op = _operator(work.removeprefix(MATRIX), n)
-        upstream = torch.randn(batch, n, n)
-        return lambda: torch.autograd.grad(op.sort_with_permutation(scores)[1], scores, upstream)
+    part, name = _parts(work)
+    if part:
+        upstream = torch.randn((batch, n) if part == VALUES else (batch, n, n))
+        output = _output_of(part, name, n)
+        return lambda: torch.autograd.grad(output(scores), scores, upstream)
     values = torch.rand(batch, n)
     truth = Truth(values.argsort(-1).argsort(-1), values)
     loss = find(work).start(n, None, torch.Generator().manual_seed(0))
     return lambda: torch.autograd.grad(loss(scores, truth), scores)
+
+
+def _output_of(part: str, family: str, n: int) -> Callable[[Tensor], Tensor]:
+    """Return what takes scores, (batch, n), and returns sorted values, (batch, n), or P, (batch, n, n)."""
+    op = _operator(family, n)
+    if part == VALUES:
+        return op.sort
+    if part == MATRIX:
+        return lambda scores: op.sort_with_permutation(scores)[1]
+    import diffsort  # a package for comparison, which users need not have
+
+    sorter = diffsort.DiffSortNet(
+        family, n, steepness=op.default_steepness, art_lambda=0.25, distribution="logistic_phi"
+    )
+    return lambda scores: sorter(scores)[1]
 
 
 @cache
@@ -175,6 +235,7 @@ class _Turn:
 
     work: str
     n: int
+    threads: int
     repeats: int = 1
     call: Call | None = None
     rounds: list[float] = field(default_factory=list)
@@ -212,6 +273,7 @@ class _Turn:
             work=self.work,
             title=title_of(self.work),
             n=self.n,
+            threads=self.threads,
             batch=self.batch,
             seconds=statistics.median(shares) if shares else None,
             bytes=peak,
@@ -237,13 +299,13 @@ def _time(call: Call, repeats: int) -> float:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def can_measure_memory() -> bool:

@@ -197,6 +197,7 @@ def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     page = (tmp_path / "runtime-cpu.md").read_text()
     assert "P of Bitonic" in page
     assert "SoftSort" in page
+    assert "On 1 thread" in page
 
 
 @pytest.mark.usefixtures("tiny")

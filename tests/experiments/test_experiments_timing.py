@@ -18,8 +18,11 @@ pytestmark = pytest.mark.nightly("losses are timed")
 
 def test_every_method_and_p_itself_are_measured_at_the_papers_sizes() -> None:
     assert set(METHODS) < set(WORKS)
-    assert [title_of(work) for work in WORKS if work not in METHODS] == ["P of Odd-Even", "P of Bitonic"]
-    assert SIZES == (4, 16, 32, 128, 1024)
+    assert [title_of(work) for work in WORKS if work not in METHODS] == [
+        *("values of Odd-Even", "values of Bitonic", "P of Odd-Even", "P of Bitonic"),
+        *("diffsort's P of Odd-Even", "diffsort's P of Bitonic"),
+    ]
+    assert {4, 16, 32, 128, 1024} < {*SIZES}
 
 
 @pytest.mark.parametrize("work", WORKS)
@@ -35,15 +38,16 @@ def test_a_timing_is_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.timing.can_measure_memory", lambda: False)
     told: list[str] = []
     threads = torch.get_num_threads()
-    timings = measure(("P of bitonic", "soft_sort"), (4, 8), told.append)
+    timings = measure(("P of bitonic", "soft_sort"), (8, 4), (1, 2), told.append)
     assert torch.get_num_threads() == threads
-    assert [(timing.work, timing.n) for timing in timings] == [
-        ("P of bitonic", 4),
-        ("soft_sort", 4),
-        ("P of bitonic", 8),
-        ("soft_sort", 8),
+    assert [(timing.work, timing.n, timing.threads) for timing in timings] == [
+        (work, n, number) for n in (4, 8) for number in (1, 2) for work in ("P of bitonic", "soft_sort")
     ]
-    assert told == ["P of Bitonic, n = 4", "SoftSort, n = 4", "P of Bitonic, n = 8", "SoftSort, n = 8"]
+    assert told[:3] == [
+        "P of Bitonic, n = 4, 1 thread",
+        "SoftSort, n = 4, 1 thread",
+        "P of Bitonic, n = 4, 2 threads",
+    ]
     for timing in timings:
         assert timing.seconds is not None
         assert timing.seconds > 0
@@ -53,10 +57,25 @@ def test_a_timing_is_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_work_beyond_the_limit_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.timing.LIMIT", 1e-9)
-    (timing,) = measure(("optimal_transport",), (8,))
+    timing, larger = measure(("optimal_transport",), (8, 16))
     assert (timing.seconds, timing.bytes) == (None, None)
     assert timing.reason.startswith("a call takes ")
     assert timing.reason.endswith(" s, the limit is 1e-09 s")
+    assert (larger.seconds, larger.reason) == (None, "it was left out at n = 8")
+
+
+@pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
+def test_a_work_that_would_not_fit_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.timing.MOST_MEMORY", 1e-6)
+    small, large = measure(("soft_sort",), (128, 256))
+    assert small.seconds is not None
+    assert re.fullmatch(r"it would take 0 GB, by what it took at n = 128", large.reason)
+
+
+def test_a_package_that_is_not_there_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (timing,) = measure(("diffsort's P of bitonic",), (4,))
+    assert timing.reason == "the package diffsort is not installed"
 
 
 @pytest.mark.parametrize(
@@ -66,12 +85,13 @@ def test_a_work_beyond_the_limit_is_left_out_with_the_reason(monkeypatch: pytest
         ("P of bogosort", "'bogosort' is neither a family"),
         ("P of soft_sort", "'P of soft_sort': 'soft_sort' is not a sorting network without options"),
         ("P of bitonic+cauchy", r"'bitonic\+cauchy' is not a sorting network without options"),
+        ("values of soft_sort", "'soft_sort' is not a sorting network without options"),
     ],
 )
 def test_all_names_are_checked_before_anything_is_measured(work: str, message: str) -> None:
     told: list[str] = []
     with pytest.raises(ExperimentError, match=message):
-        measure(("soft_sort", work), (4,), told.append)
+        measure(("soft_sort", work), (4,), (1,), told.append)
     assert not told
 
 
