@@ -27,22 +27,17 @@ def choose(tuning: Tuning, do: Callable[[Iterable[Run]], Mapping[Run, Result]]) 
         tuning: the runs of the grids.
         do: returns the results of runs.
     """
-    runs = dict(tuning)
-    results = dict(do(runs.values()))
-    while True:
-        scores: dict[Tempered, Scores] = {}
-        for (method, temperature), run in runs.items():
-            scores.setdefault(method, {})[temperature] = _score(results[run])
-        wider: dict[tuple[Tempered, float], Run] = {}
-        for (method, _), run in runs.items():
-            beyond = beyond_edge(scores[method], len(method.grid) + MOST_WIDER)
+    tried: dict[Tempered, dict[float, Run]] = {}
+    for (method, temperature), run in tuning.items():
+        tried.setdefault(method, {})[temperature] = run
+    results: dict[Run, Result] = {}
+    while missing := [run for runs in tried.values() for run in runs.values() if run not in results]:
+        results |= do(missing)
+        for method, runs in tried.items():
+            beyond = beyond_edge(_scores(runs, results), len(method.grid) + MOST_WIDER)
             if beyond is not None:
-                wider[method, beyond] = replace(run, temperature=beyond)
-        if not wider:
-            task = {method: run.task for (method, _), run in runs.items()}
-            return {method.name: _choice(method, task[method], found) for method, found in scores.items()}
-        runs |= wider
-        results |= do(wider.values())
+                runs[beyond] = replace(next(iter(runs.values())), temperature=beyond)
+    return {method.name: _choice(method, runs, results) for method, runs in tried.items()}
 
 
 def beyond_edge(scores: Scores, most: int) -> float | None:
@@ -72,8 +67,11 @@ def _next(inner: float, edge: float) -> float:
     return float(f"{edge * edge / inner:.2g}")
 
 
-def _score(result: Result) -> float | None:
-    return None if result.failure else max(score for _, score in result.validations)
+def _scores(runs: Mapping[float, Run], results: Mapping[Run, Result]) -> Scores:
+    found = {temperature: results[run] for temperature, run in runs.items()}
+    return {
+        t: None if each.failure else max(score for _, score in each.validations) for t, each in found.items()
+    }
 
 
 def _best(scores: Scores) -> float | None:
@@ -82,15 +80,16 @@ def _best(scores: Scores) -> float | None:
     return max(known, key=lambda temperature: known[temperature]) if known else None
 
 
-def _choice(method: Tempered, task: str, scores: Scores) -> Tuned:
+def _choice(method: Tempered, runs: Mapping[float, Run], results: Mapping[Run, Result]) -> Tuned:
     """Return the best; if training fails with all, the middle one, whose failures the table then shows."""
-    best, ordered = _best(scores), sorted(scores)
+    scores = _scores(runs, results)
+    best, grid = _best(scores), sorted(scores)
     return Tuned(
         row=method.title,
         column="",
         temperature=method.temperature,
-        metric=WATCHED[task],
-        grid=tuple(ordered),
-        scores=tuple(scores[temperature] for temperature in ordered),
-        chosen=ordered[len(ordered) // 2] if best is None else best,
+        metric=WATCHED[next(iter(runs.values())).task],
+        grid=tuple(grid),
+        scores=tuple(scores[temperature] for temperature in grid),
+        chosen=grid[len(grid) // 2] if best is None else best,
     )

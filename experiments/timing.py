@@ -44,6 +44,7 @@ WORKS = (
 LIMIT = 20.0
 # So is one that would take more than this share of the machine's memory, if its memory grows as n².
 MOST_MEMORY = 0.4
+LEAST_SQUARE = 128
 # Items of a call: all works on one n have the same batch. As in the paper's table of large n.
 ITEMS = 4096
 ROUNDS = 9
@@ -137,15 +138,18 @@ def _reason(work: str, n: int, timings: Sequence[Timing]) -> str:
     """Return why a work is left out before it is tried; "" if it is not."""
     if work.startswith(PEER) and importlib.util.find_spec("diffsort") is None:
         return "the package diffsort is not installed"
-    smaller = [timing for timing in timings if timing.work == work]
-    left_out = [f"it was left out at n = {each.n}" for each in smaller if each.reason]
     available = MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    too_large = [
-        f"it would take {peak / 1e9:.0f} GB, by what it took at n = {each.n}"
-        for each in smaller
-        if each.bytes is not None and (peak := each.bytes * (n / each.n) ** 2) > available and each.n >= 128
-    ]
-    return next(iter((*left_out, *too_large)), "")
+    for smaller in timings:
+        if smaller.work != work:
+            continue
+        if smaller.reason:
+            return f"it was left out at n = {smaller.n}"
+        # Of fewer items memory is not yet in proportion to n².
+        if smaller.bytes is not None and smaller.n >= LEAST_SQUARE:
+            needed = smaller.bytes * (n / smaller.n) ** 2
+            if needed > available:
+                return f"it would take {needed / 1e9:.0f} GB, by what it took at n = {smaller.n}"
+    return ""
 
 
 def _parts(work: str) -> tuple[str, str]:

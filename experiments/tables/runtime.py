@@ -10,6 +10,7 @@ import torch
 from benchmarks.machine import machine
 from experiments import methods, paper
 from experiments.timing import MATRIX, PEER, SIZES, VALUES, WORKS, Timing, measure, title_of
+from experiments.writing.comparing import listed
 from experiments.writing.records import Axis, Cell, Column, Finished, Outcome, Panel, PaperNumber, Row
 from nsc.wording import count
 
@@ -121,18 +122,15 @@ def _who_is_ahead(timings: Sequence[Timing], network: str) -> str:
     others = [t for t in timings if _is_loss_of_other(t.work) and t.work != "regression" and t.seconds]
     if not ours or not others:
         return f"The loss of {title} was not compared with other methods."
-    on = f"On {count(timings[0].threads, 'thread')}"
     quicker = {
         n: [t.title for t in others if t.n == n and t.seconds is not None and t.seconds < seconds]
         for n, seconds in ours.items()
     }
     ahead = [str(n) for n, titles in quicker.items() if not titles]
-    behind = [f"at n = {n} {', '.join(titles)}" for n, titles in quicker.items() if titles]
+    behind = [f"{listed(titles)} at n = {n}" for n, titles in quicker.items() if titles]
     sentences = []
     if ahead:
-        sentences.append(
-            f"{on} the loss of {title} is quicker than every other method at n = {', '.join(ahead)}."
-        )
+        sentences.append(f"is quicker than every other method at n = {', '.join(ahead)}")
     if behind:
-        sentences.append(f"{on} it is behind these: {'; '.join(behind)}.")
-    return " ".join(sentences)
+        sentences.append(f"is slower than {'; '.join(behind)}")
+    return f"On {count(timings[0].threads, 'thread')} the loss of {title} {', and '.join(sentences)}."

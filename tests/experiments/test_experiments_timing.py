@@ -163,4 +163,6 @@ def test_a_work_that_serves_one_n_has_a_peak(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
 def test_memory_is_resolved_below_a_page() -> None:
-    assert 8 < peak_of("regression", 4) < 400
+    (timing,) = measure(("regression",), (4,))
+    assert timing.bytes is not None
+    assert 8 < timing.bytes < 400
