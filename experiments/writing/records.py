@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from experiments.run import Result, Run
 from experiments.writing.quantities import METRICS
@@ -225,6 +227,8 @@ class Panel:
 class Finished:
     """A table with its figures.
 
+    Its files and its heading name the data, so that tables of two data sets stand side by side.
+
     Attributes:
         name: of the table on the command line, such as "mnist".
         title: its heading.
@@ -256,14 +260,21 @@ class Finished:
             _require(is_part(part), f"{part!r} must be letters, digits and underscores")
 
     @property
+    def data(self) -> tuple[str, ...]:
+        """The names of the data sets that it learned from; of a file of the user's, the file's name."""
+        names = dict.fromkeys(Path(outcome.run.data).stem for outcome in self.outcomes if outcome.run)
+        return tuple(names)
+
+    @property
     def stem(self) -> str:
-        """The name of its files without their suffix."""
-        return f"{self.name}-{self.profile}"
+        """The name of its files without their suffix: NAME-DATA-PROFILE, or NAME-PROFILE without data."""
+        parts = (self.name, *self.data, self.profile)
+        return "-".join(re.sub(r"\W", "_", part) for part in parts)
 
     @property
     def heading(self) -> str:
-        """The title and the profile."""
-        return f"{self.title}, {self.profile} profile"
+        """The title, the data and the profile."""
+        return ", ".join((self.title, *self.data, f"{self.profile} profile"))
 
     @property
     def outcomes(self) -> list[Outcome]:

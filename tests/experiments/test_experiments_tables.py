@@ -145,13 +145,13 @@ def test_a_table_from_the_command_to_its_files(tmp_path: Path, monkeypatch: pyte
     assert "SoftSort" in result.output
     assert "RankNet" in result.output
     # Tuning; then two methods and two seeds.
-    table = json_table.read(tmp_path / "mnist-quick.json")
+    table = json_table.read(tmp_path / "mnist-digits-quick.json")
     assert len(done) == sum(len(tuned.grid) for tuned in table.tuned) + 4
     assert {*methods.find("soft_sort").grid} <= {*table.tuned[0].grid}
     runs = [outcome.run for outcome in table.outcomes]
     assert {run.method for run in runs} == {"soft_sort", "rank_net"}
     assert {run.seed for run in runs} == {0, 1}
-    page = (tmp_path / "mnist-quick.md").read_text()
+    page = (tmp_path / "mnist-digits-quick.md").read_text()
     assert "Temperatures are chosen by one rule" in page
     # A finished run is not repeated, and a table that shares runs with another reads them.
     again = len(done)
@@ -161,7 +161,7 @@ def test_a_table_from_the_command_to_its_files(tmp_path: Path, monkeypatch: pyte
     assert set(done[again:]) == {"list_mle"}
     report = invoke("report", "--out", tmp_path)
     assert report.exit_code == 0
-    assert "mnist-quick.png" in (tmp_path / "README.md").read_text()
+    assert "mnist-digits-quick.png" in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.usefixtures("tiny")
@@ -183,10 +183,10 @@ def test_every_table_on_toy_data(
     monkeypatch.setattr("experiments.tables.topk.STEPS", {"quick": 3})
     result = invoke(table, "--jobs", 1, "--seeds", 1, *words, "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    finished = json.loads((tmp_path / f"{table}-quick.json").read_text())
+    finished = json.loads((tmp_path / f"{table}-digits-quick.json").read_text())
     assert finished["name"] == table
     for suffix in ("md", "png"):
-        assert (tmp_path / f"{table}-quick.{suffix}").stat().st_size > 100
+        assert (tmp_path / f"{table}-digits-quick.{suffix}").stat().st_size > 100
 
 
 def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_a_method_that_cannot_be_trained_does_not_lose_the_table(tmp_path: Path)
     words = ("--method", method, "--method", "soft_sort", "--n", 5, "--jobs", 1, "--out", tmp_path / "out")
     result = invoke("mnist", *words)
     assert result.exit_code == 0, result.output
-    assert "the loss is nan at step 1" in (tmp_path / "out" / "mnist-quick.md").read_text()
+    assert "the loss is nan at step 1" in (tmp_path / "out" / "mnist-digits-quick.md").read_text()
 
 
 @pytest.mark.usefixtures("tiny")
@@ -305,16 +305,16 @@ def test_runs_that_raise_do_not_lose_the_table(raising: Path, jobs: int, tmp_pat
     stored = len(list((out / "runs").iterdir()))
     assert stored >= 5
     assert f"4 of {stored + 4} runs failed" in result.output
-    page = (out / "mnist-quick.md").read_text()
+    page = (out / "mnist-digits-quick.md").read_text()
     assert "IndexError: no such item (raising.py:6)" in page
-    outcomes = json_table.read(out / "mnist-quick.json").outcomes
+    outcomes = json_table.read(out / "mnist-digits-quick.json").outcomes
     assert {o.run.method.partition("#")[0] for o in outcomes if not o.failure} == {"rank_net"}
     if jobs == 2:  # what is done a second time does not depend on the processes, which take seconds to start
         return
     (tmp_path / "wrong").unlink()
     result = invoke(*words)
     assert result.exit_code == 0, result.output
-    assert "IndexError" not in (out / "mnist-quick.md").read_text()
+    assert "IndexError" not in (out / "mnist-digits-quick.md").read_text()
 
 
 @pytest.mark.usefixtures("tiny")
@@ -342,7 +342,7 @@ def test_a_console_that_cannot_show_the_table_loses_nothing(
 
     monkeypatch.setattr(cli, "show", broken)
     CliRunner().invoke(cli.main, [*words, "--out", str(tmp_path / "b")])
-    assert (tmp_path / "b" / "ablation-quick.md").exists()
+    assert (tmp_path / "b" / "ablation-digits-quick.md").exists()
 
 
 @pytest.mark.usefixtures("tiny")

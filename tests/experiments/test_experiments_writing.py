@@ -56,11 +56,11 @@ RUN = replace(
 EM5, SECONDS = METRICS["em5"], METRICS["seconds"]
 
 
-def cell(row, column, values, paper=None, n=5, metric="em5"):
+def cell(row, column, values, paper=None, n=5, metric="em5", data="digits"):
     """Return a cell with a run of each value; None is a run that failed."""
     outcomes = []
     for seed, value in enumerate(values):
-        run = replace(RUN, method=row, n=n, seed=seed)
+        run = replace(RUN, method=row, n=n, seed=seed, data=data)
         if value is None:
             outcomes.append(Outcome(run, "the loss is not a number at step 40", {}, {}, 9.0, "a machine"))
         else:
@@ -377,7 +377,7 @@ def test_the_page_of_a_table_says_what_was_done():
     words = " ".join(text.split())
     for sentence in (
         "In the paper: table 1. Made by `python -m experiments mnist`.",
-        "![Four-digit numbers, quick profile](mnist-quick.png)",
+        "![Four-digit numbers, digits, quick profile](mnist-digits-quick.png)",
         "| Other | all | τ | EM5 | 0.5: 31.0, **1: 38.0**, 2: failed |",
         "- Images are smaller than the paper's.",
         "- Other, n = 5, seed 2: the loss is not a number at step 40",
@@ -420,7 +420,7 @@ def test_a_table_that_is_written_is_read_as_it_was(tmp_path_factory, values, pap
     cells = tuple(cell(f"row {i}", "n = 5", v, paper) for i, v in enumerate(values))
     rows = tuple(Row(f"row {i}", reference=bool(i)) for i in range(len(values)))
     table = finished(panel(rows=rows, cells=cells), notes=(note,), seconds=seconds)
-    path = tmp_path_factory.mktemp("table") / "mnist-quick.json"
+    path = tmp_path_factory.mktemp("table") / f"{table.stem}.json"
     path.write_text(json_table.to_json(table), encoding="utf-8")
     assert json_table.read(path) == table
 
@@ -446,7 +446,7 @@ def _first(facts):
         (lambda text: text.replace("table 1", "table 2", 1), "no format"),
         (_edit(lambda facts: facts.pop("notes")), "other fields than Finished: notes"),
         (_edit(lambda facts: facts.update(date="today")), "other fields than Finished: date"),
-        (_edit(lambda facts: facts.update(name="svhn")), "it holds the table svhn-quick"),
+        (_edit(lambda facts: facts.update(name="svhn")), "it holds the table svhn-digits-quick"),
         (_edit(lambda facts: facts.update(name="../mnist")), "letters, digits"),
         (_edit(lambda facts: facts.update(seconds="1")), "table.seconds must be a finite number"),
         (_edit(lambda facts: facts.update(panels=[])), "needs a panel"),
@@ -465,7 +465,7 @@ def _first(facts):
     ],
 )
 def test_a_damaged_table_is_refused_in_one_line(tmp_path, edit, message):
-    path = tmp_path / "mnist-quick.json"
+    path = tmp_path / "mnist-digits-quick.json"
     path.write_text(edit(json_table.to_json(finished())), encoding="utf-8")
     with pytest.raises(ExperimentError, match=message) as caught:
         json_table.read(path)
@@ -478,7 +478,7 @@ def test_a_damaged_table_is_refused_in_one_line(tmp_path, edit, message):
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}'])
 def test_json_of_something_else_is_not_read_as_a_table(tmp_path, text):
-    path = tmp_path / "mnist-quick.json"
+    path = tmp_path / "mnist-digits-quick.json"
     path.write_text(text)
     with pytest.raises(ExperimentError, match="no format"):
         json_table.read(path)
@@ -537,9 +537,9 @@ def test_the_papers_numbers_get_axes_of_their_own_where_they_lie_far_from_ours()
 def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
     out = tmp_path / "new" / "results"
     paths = write(out, finished())
-    assert {path.name for path in paths} == {f"mnist-quick.{end}" for end in ("md", "png", "json")}
+    assert {path.name for path in paths} == {f"mnist-digits-quick.{end}" for end in ("md", "png", "json")}
     assert {*out.iterdir()} == {*paths}
-    assert json_table.read(out / "mnist-quick.json") == finished()
+    assert json_table.read(out / "mnist-digits-quick.json") == finished()
     before = {path: path.read_bytes() for path in paths}
     write(out, finished())
     assert {path: path.read_bytes() for path in paths} == before
@@ -547,15 +547,17 @@ def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
 
 def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
     paths = write(tmp_path, finished())
-    (tmp_path / "mnist-quick.png").unlink()
-    (tmp_path / "mnist-quick.png").mkdir()
+    (tmp_path / "mnist-digits-quick.png").unlink()
+    (tmp_path / "mnist-digits-quick.png").mkdir()
     before = {path: path.read_bytes() for path in paths if path.is_file()}
-    with pytest.raises(ExperimentError, match=r"mnist-quick\.png is a folder; choose a folder with --out"):
+    with pytest.raises(
+        ExperimentError, match=r"mnist-digits-quick\.png is a folder; choose a folder with --out"
+    ):
         write(tmp_path, finished(title="Another title"))
     assert {path: path.read_bytes() for path in paths if path.is_file()} == before
     assert {*tmp_path.iterdir()} == {*paths}
     with pytest.raises(ExperimentError, match="cannot write to"):
-        write(tmp_path / "mnist-quick.md", finished())
+        write(tmp_path / "mnist-digits-quick.md", finished())
 
 
 def test_a_report_has_all_tables_with_links_that_lead_somewhere(tmp_path):
@@ -563,6 +565,7 @@ def test_a_report_has_all_tables_with_links_that_lead_somewhere(tmp_path):
         times(),
         finished(),
         finished(profile="paper"),
+        finished(panel(cells=(cell("Network", "n = 5", (0.5,), data="/home/me/a file.py"),))),
         finished(name="ablation", source="figure 3"),
     ):
         write(tmp_path, table)
@@ -572,15 +575,16 @@ def test_a_report_has_all_tables_with_links_that_lead_somewhere(tmp_path):
     assert text == page(tmp_path)
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == [
-        "Four-digit numbers, paper profile",
-        "Four-digit numbers, quick profile",
+        "Four-digit numbers, digits, paper profile",
+        "Four-digit numbers, a file, quick profile",
+        "Four-digit numbers, digits, quick profile",
         "Time and memory, quick profile",
-        "Four-digit numbers, quick profile",
+        "Four-digit numbers, digits, quick profile",
     ]
     anchors = {heading.lower().replace(",", "").replace(" ", "-") for heading in headings}
     assert {*re.findall(r"\]\(#(.*?)\)", text)} == anchors
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", text)
-    assert len(pictures) == 4
+    assert len(pictures) == 5
     assert all((tmp_path / picture).is_file() for picture in pictures)
     drawn = {picture: (tmp_path / picture).read_bytes() for picture in pictures}
     for picture in pictures:
@@ -620,10 +624,12 @@ def test_a_report_leaves_other_json_files_alone_and_names_damaged_tables(tmp_pat
     (tmp_path / "tsconfig-base.json").write_text("{ // not JSON\n}")
     text = report(tmp_path).read_text(encoding="utf-8")
     assert text.count("## Four-digit numbers") == 1
-    whole = (tmp_path / "mnist-quick.json").read_text(encoding="utf-8")
+    whole = (tmp_path / "mnist-digits-quick.json").read_text(encoding="utf-8")
     for damaged in ("", whole[: len(whole) // 2], whole.replace("nsc experiments table 1", "?")):
-        (tmp_path / "mnist-quick.json").write_text(damaged, encoding="utf-8")
-        with pytest.raises(ExperimentError, match=r"mnist-quick.json is not a table of the experiments"):
+        (tmp_path / "mnist-digits-quick.json").write_text(damaged, encoding="utf-8")
+        with pytest.raises(
+            ExperimentError, match=r"mnist-digits-quick.json is not a table of the experiments"
+        ):
             report(tmp_path)
         assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
 
