@@ -66,10 +66,10 @@ def _cases() -> Iterator[Case]:
     ):
         yield f"{family} {n}", [(nsc.network(family, n), parse("sort", n))]
     yield "top 8 of 64, pairwise", [(nsc.network("pairwise", 64), parse("top-8", 64))]
-    for kind, word in KINDS.items():
-        every = [(network, parse(word, n)) for n, networks in known(kind).items() for network in networks]
-        yield f"known {kind} up to 64 wires", every
-    smaller = [(each.network, parse(KINDS[kind], each.network.n)) for kind in KINDS for each in found(kind)]
+    for kind in KINDS:
+        every = [(network, parse(kind, n)) for n, networks in known(kind).items() for network in networks]
+        yield f"known networks for {kind}, up to 64 wires", every
+    smaller = [(each.network, parse(kind, each.network.n)) for kind in KINDS for each in found(kind)]
     yield "networks smaller than published", smaller
 
 

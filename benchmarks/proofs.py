@@ -67,7 +67,7 @@ def _words(proof: Proof) -> str:
 
 def _known() -> list[tuple[Network, str]]:
     """Return the known sorters and medians up to 64 wires."""
-    return [(m, word) for kind, word in KINDS.items() for networks in known(kind).values() for m in networks]
+    return [(m, kind) for kind in KINDS for networks in known(kind).values() for m in networks]
 
 
 def _without_solver() -> Outcome:
@@ -79,7 +79,7 @@ def _without_solver() -> Outcome:
 def _changed() -> Outcome:
     """Check a thousand networks, each a known sorter with one comparator left out, reversed or moved."""
     draw = random.Random(0)
-    sorters = [network for network, word in _known() if word == "sort"]
+    sorters = [network for network, kind in _known() if kind == "sort"]
     networks = []
     for _ in range(CHANGES):
         network = draw.choice(sorters[2:])
@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
     "known medians up to 64 wires": (lambda: _all([each for each in _known() if each[1] == "median"]), None),
     "both, without python-sat": (_without_solver, 30),
     "networks smaller than published": (
-        lambda: _all([(each.network, word) for kind, word in KINDS.items() for each in found(kind)]),
+        lambda: _all([(each.network, kind) for kind in KINDS for each in found(kind)]),
         None,
     ),
     "best 48 by depth-first search": (lambda: _all([(best(48), "sort")], ["depth-first search"]), 10),

@@ -67,9 +67,9 @@ def halver(n: int) -> Network | None:
 
     Then the n/2 largest values are on the upper wires, in any order.
     """
-    if n % 2 or n not in known("medians"):
+    if n % 2 or n not in known("median"):
         return None
-    return Network.from_layers(n, [*known("medians")[n][0].layers(), [(n // 2 - 1, n // 2)]])
+    return Network.from_layers(n, [*known("median")[n][0].layers(), [(n // 2 - 1, n // 2)]])
 
 
 if __name__ == "__main__":

@@ -224,7 +224,7 @@ def _kept(folder: Path | None, seconds: int) -> dict[str, Found]:
 def _of_known(seconds: int, kind_and_network: tuple[str, Network]) -> tuple[Found, tuple[Network, ...]]:
     kind, before = kind_and_network
     start = time.process_time()
-    goal = Goal(parse(KINDS[kind], before.n), depth=before.depth)
+    goal = Goal(parse(kind, before.n), depth=before.depth)
     state = _improved(goal, before, seconds)
     best = state.islands[0].best
     island = Standing(current=best, best=best, origin=best)
@@ -238,7 +238,7 @@ def _of_known(seconds: int, kind_and_network: tuple[str, Network]) -> tuple[Foun
         gains.append(flatter)
     found = Found(
         known_name(kind, before),
-        f"{KINDS[kind]} of {before.n}, {before.depth} layers",
+        f"{kind} of {before.n}, {before.depth} layers",
         before.size,
         tuple((network.size, network.depth) for network in gains),
         seconds,

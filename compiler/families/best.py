@@ -26,7 +26,7 @@ def best(n: int) -> Network:
     Raises:
         NetworkError: n < 1 or above the supported number of wires.
 
-    Source: `known("sorters")`; Batcher 1968.
+    Source: `known("sort")`; Batcher 1968.
 
     >>> best(16).size, best(16).depth
     (60, 10)
@@ -92,15 +92,15 @@ def _merge_size(p: int, q: int) -> int:
 @cache
 def _sorter(n: int) -> list[Comparator]:
     """Return the comparators of the smallest sorter; wire k carries rank k."""
-    if n in known("sorters"):
-        return _pairs(known("sorters")[n][0])
+    if n in known("sort"):
+        return _pairs(known("sort")[n][0])
     return _merged(_sorter(lower := _cut(n)), _sorter(n - lower), lower, n) if n > 1 else []
 
 
 @cache
 def _size(n: int) -> int:
-    if n in known("sorters"):
-        return known("sorters")[n][0].size
+    if n in known("sort"):
+        return known("sort")[n][0].size
     lower = _cut(n)
     return _size(lower) + _size(n - lower) + merge_size(lower, n - lower) if n > 1 else 0
 
@@ -113,8 +113,8 @@ def _cut(n: int) -> int:
 
 @cache
 def _shallow_sorter(n: int) -> list[Comparator]:
-    if n in known("sorters"):
-        return _pairs(known("sorters")[n][-1])
+    if n in known("sort"):
+        return _pairs(known("sort")[n][-1])
     return _merged(_shallow_sorter(n // 2), _shallow_sorter(n - n // 2), n // 2, n) if n > 1 else []
 
 

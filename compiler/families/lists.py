@@ -17,19 +17,19 @@ from nsc.wording import count
 
 # The day of the published lists, which their repository says.
 LIST_DATE = "2026-02-22"
-# What the lists are of, and the first word of the names of their networks.
-KINDS = {"sorters": "sort", "medians": "median"}
+KINDS = {"sort": "sorters.txt", "median": "medians.txt"}
+"""From a property to the list of its published networks."""
 
-_NAME = re.compile(rf"({'|'.join(KINDS.values())})_(\d{{1,5}})_\d{{1,6}}_\d{{1,6}}", re.ASCII)
+_NAME = re.compile(r"(sort|median|top_\d{1,2})_(\d{1,5})_\d{1,6}_\d{1,6}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A network smaller than each published one of no more layers.
+    """A network smaller than each published one of no more layers, or of a property without published ones.
 
     Attributes:
         name: as `known_network` takes it.
-        kind: sorters or medians.
+        kind: its property: sort, median, or the largest values, such as top-8.
         network: the network.
         published: the least size of the published networks of no more layers; None if there is none.
         by: who found it first.
@@ -48,13 +48,14 @@ class Found:
 
 @cache
 def published(kind: str) -> dict[int, list[Network]]:
-    """Return the networks of a published list by their number of wires; kind: sorters or medians.
+    """Return the published networks of a property by their number of wires; none but for sort and median.
 
     They are the Pareto points: none has both as few comparators and as few layers as another.
 
     Source: the head of the file.
     """
-    lines = _text(f"{kind}.txt").splitlines()
+    assert kind in KINDS or re.fullmatch(r"top-\d+", kind), f"no list is of {kind}"
+    lines = _text(KINDS[kind]).splitlines() if kind in KINDS else []
     return _pareto_points(_read(line) for line in lines if not line.startswith("#"))
 
 
@@ -67,7 +68,7 @@ def found(kind: str) -> tuple[Found, ...]:
     smaller = []
     for line in _text("found.jsonl").splitlines():
         facts = json.loads(line)
-        if not facts["name"].startswith(KINDS[kind]):
+        if _kind(facts["name"]) != kind:
             continue
         network = _certified(_text(f"found/{facts['name']}.cert"))
         sizes = [m.size for m in published(kind).get(network.n, []) if m.depth <= network.depth]
@@ -87,7 +88,7 @@ def found(kind: str) -> tuple[Found, ...]:
 
 @cache
 def known(kind: str) -> dict[int, list[Network]]:
-    """Return the best networks that are known by their number of wires; kind: sorters or medians.
+    """Return the best networks that are known by their number of wires.
 
     They are the Pareto points of `published` and `found`, the smallest first and the shallowest last.
     """
@@ -98,15 +99,15 @@ def known(kind: str) -> dict[int, list[Network]]:
 def known_name(kind: str, network: Network) -> str:
     """Return the name of a network of a list, as `known_network` takes it.
 
-    >>> known_name("medians", known("medians")[9][0])
+    >>> known_name("median", known("median")[9][0])
     'median_9_19_7'
     """
-    return f"{KINDS[kind]}_{network.n}_{network.size}_{network.depth}"
+    return f"{kind.replace('-', '_')}_{network.n}_{network.size}_{network.depth}"
 
 
 @cache
 def known_networks(kind: str) -> dict[str, Network]:
-    """Return every network of `published` and `found` by its name; kind: sorters or medians."""
+    """Return every network of `published` and `found` by its name."""
     networks = [network for of_n in published(kind).values() for network in of_n]
     networks += [entry.network for entry in found(kind)]
     networks.sort(key=lambda m: (m.n, m.size, m.depth))
@@ -119,7 +120,7 @@ def is_known_name(name: object) -> bool:
 
 
 def known_network(name: str) -> Network:
-    """Return a network of the lists by its name: sort or median, then wires, comparators and layers.
+    """Return a network of the lists by its name: its property, then wires, comparators and layers.
 
     Raises:
         NetworkError: no network of that name; the message says which there are on as many wires.
@@ -130,13 +131,25 @@ def known_network(name: str) -> Network:
     match = _NAME.fullmatch(name)
     if match is None:
         raise NetworkError(f"networks of the lists have names such as sort_16_60_10, got {name!r}")
-    named = known_networks(next(kind for kind, word in KINDS.items() if word == match[1]))
+    named = known_networks(_kind(name))
     if name not in named:
         near = [other for other in named if other.startswith(f"{match[1]}_{match[2]}_")]
         wires = count(int(match[2]), "wire")
         hint = f"on {wires} there are {', '.join(near)}" if near else f"they have none on {wires}"
         raise NetworkError(f"the lists have no {name}: {hint}")
     return named[name]
+
+
+@cache
+def selected() -> tuple[str, ...]:
+    """Return the properties of the selections that were found, such as top-8."""
+    names = [json.loads(line)["name"] for line in _text("found.jsonl").splitlines()]
+    return tuple(sorted({_kind(name) for name in names} - {*KINDS}, key=lambda kind: int(kind[4:])))
+
+
+def _kind(name: str) -> str:
+    """Return the property that stands in front of a name."""
+    return name.rsplit("_", 3)[0].replace("_", "-")
 
 
 def _text(file: str) -> str:

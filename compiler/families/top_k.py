@@ -142,7 +142,7 @@ def _cuts(n: int, k: int) -> list[int]:
     cost, cuts = np.zeros(n + 1, dtype=np.int64), [0] * (n + 1)
     for whole in range(2, n + 1):
         least, cut = _NONE, 0
-        if whole in known("sorters") and (whole <= MOST_PART or whole == n):
+        if whole in known("sort") and (whole <= MOST_PART or whole == n):
             least = half_operations(_pruned_sorter(whole, k), range(max(0, whole - k), whole))
         for part in range(1, min(k, whole - k + 1)):
             sum_ = int(cost[part] + cost[whole - part]) + _merge_cost(part, k, k)[0]
@@ -165,8 +165,8 @@ def _pruned_sorter(n: int, k: int) -> Network:
     The lowest wires of a wider one carry -inf, which stays there: their comparators do nothing.
     """
     outputs = range(max(0, n - k), n)
-    pruned = [restrict(sorter, outputs) for sorter in known("sorters")[n]]
-    if n + 1 in known("sorters"):
+    pruned = [restrict(sorter, outputs) for sorter in known("sort")[n]]
+    if n + 1 in known("sort"):
         wider = _pruned_sorter(n + 1, k).comparators
         higher = Network.from_comparators(n, wider[wider.min(axis=1) > 0] - 1)
         pruned.append(restrict(higher, outputs))

@@ -141,8 +141,8 @@ def smallest_constructions(property_: Property) -> list[tuple[str, Network]]:
             for candidate in top_k_candidates(n, ranks[-1] + 1)
         ]
     networks = [(name, restrict(network, ranks)) for name, network in found]
-    if ranks == list(range((n - 1) // 2, n // 2 + 1)) and n in known("medians"):
-        median = known("medians")[n][0]
+    if ranks == list(range((n - 1) // 2, n // 2 + 1)) and n in known("median"):
+        median = known("median")[n][0]
         # Of an even number the two middle values leave it in any order.
         in_order = [[tuple(ranks)]] if len(ranks) > 1 else []
         networks.append(("known median", Network.from_layers(n, [*median.layers(), *in_order])))

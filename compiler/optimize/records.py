@@ -69,7 +69,7 @@ def records_of(property_: Property) -> Records | None:
         return Records(n, best(n).size, shallowest(n).depth, *bounds)
     middle = range((n - 1) // 2, n // 2 + 1)
     (group, *others) = property_.groups
-    if others or range(group.first, group.first + len(group.wires)) != middle or n not in known("medians"):
+    if others or range(group.first, group.first + len(group.wires)) != middle or n not in known("median"):
         return None
-    medians = known("medians")[n]
+    medians = known("median")[n]
     return Records(n, medians[0].size, medians[-1].depth)

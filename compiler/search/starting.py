@@ -99,9 +99,9 @@ def known_network(goal: Goal) -> Network:
     """
     property_, n = goal.wanted, goal.n
     if property_.is_sort and not property_.presorted:
-        candidates = known("sorters").get(n, [best(n), shallowest(n)])
-    elif property_.name == "median" and n in known("medians"):
-        candidates = known("medians")[n]
+        candidates = known("sort").get(n, [best(n), shallowest(n)])
+    elif property_.name == "median" and n in known("median"):
+        candidates = known("median")[n]
     elif len(property_.ranks) == len(property_.groups) and not property_.presorted:
         candidates = smallest_first(property_)
     else:

@@ -24,8 +24,8 @@ def networks(_context: click.Context, _parameter: click.Parameter, beginning: st
     shell that is told to look for files shows nothing else, so beside families the files are listed here.
     """
     families = [name for name in FAMILIES if name.startswith(beginning)]
-    for kind, word in KINDS.items():
-        if beginning.startswith(f"{word}_"):
+    for kind in KINDS:
+        if beginning.startswith(f"{kind}_"):
             families += [name for name in known_networks(kind) if name.startswith(beginning)]
     if not families:
         return [CompletionItem(beginning, type="file")]

@@ -113,4 +113,4 @@ def _smallest(property_: Property) -> str:
     """Return the command that writes the smallest network known for a property that has records."""
     if property_.is_sort:
         return f"convert best --n {property_.n}"
-    return f"convert {known_name('medians', known('medians')[property_.n][0])}"
+    return f"convert {known_name('median', known('median')[property_.n][0])}"

@@ -51,24 +51,24 @@ def _list_smaller(as_json: bool) -> None:
 def _list_best(n: int, as_json: bool) -> None:
     if check_wires(n) > MOST_RECORDED:
         raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', n)}")
-    records = {kind: records_of(parse(word, n)) for kind, word in KINDS.items()}
+    records = {kind: records_of(parse(kind, n)) for kind in KINDS}
     if as_json:
         facts = {
-            word: None
+            kind: None
             if (record := records[kind]) is None
             else {**asdict(record), "networks": [_entry(kind, m) for m in known(kind).get(n, [])]}
-            for kind, word in KINDS.items()
+            for kind in KINDS
         }
         click.echo(json.dumps({"n": n, "list_date": LIST_DATE, **facts}, indent=1))
         return
-    for kind, word in KINDS.items():
+    for kind in KINDS:
         networks, record = known(kind).get(n, []), records[kind]
         if networks:
             rows = [_entry(kind, network) for network in networks]
-            _print_table(f"The best known {kind}", ("name", "size", "depth", "by"), rows)
+            _print_table(f"The best known networks for {kind}", ("name", "size", "depth", "by"), rows)
         if record is not None:
-            click.echo(f"{word}: {record.words}")
-    if n in known("sorters"):
+            click.echo(f"{kind}: {record.words}")
+    if n in known("sort"):
         click.echo(f"published: {_LIST}, which name the authors")
 
 
@@ -93,14 +93,14 @@ def _entry(kind: str, network: Network) -> dict[str, object]:
         if entry.network == network:
             return _facts(entry)
     counts = {"n": network.n, "size": network.size, "depth": network.depth}
-    return {"name": known_name(kind, network), "property": KINDS[kind], **counts, "by": None}
+    return {"name": known_name(kind, network), "property": kind, **counts, "by": None}
 
 
 def _facts(entry: Found) -> dict[str, object]:
     network = entry.network
     return {
         "name": entry.name,
-        "property": KINDS[entry.kind],
+        "property": entry.kind,
         "n": network.n,
         "size": network.size,
         "depth": network.depth,

@@ -46,7 +46,7 @@ def test_records_of_a_number_of_wires():
     facts = json.loads(call("records", "--n", 55, "--json")[0])
     assert (facts["sort"]["size"], facts["sort"]["depth"], facts["sort"]["stated_depth"]) == (432, 19, 12)
     networks = facts["median"]["networks"]
-    assert [m["size"] for m in networks] == [m.size for m in known("medians")[55]]
+    assert [m["size"] for m in networks] == [m.size for m in known("median")[55]]
     assert [m["by"] for m in networks] == [None, None, "nsc", "nsc", "nsc"]
 
 

@@ -14,7 +14,7 @@ from nsc.errors import NetworkError
 
 pytestmark = pytest.mark.slow("proofs and searches are long")
 
-SORTERS = [network for networks in known("sorters").values() for network in networks]
+SORTERS = [network for networks in known("sort").values() for network in networks]
 
 
 def test_published_sizes():
@@ -23,7 +23,7 @@ def test_published_sizes():
     depths = {5: 5, 9: 7, 12: 8, 16: 9, 17: 10, 24: 12, 32: 14, 48: 18, 64: 20}
     assert {n: shallowest(n).depth for n in depths} == depths
     medians = {3: 3, 5: 7, 7: 13, 9: 19, 25: 85, 49: 231}
-    assert {n: known("medians")[n][0].size for n in medians} == medians
+    assert {n: known("median")[n][0].size for n in medians} == medians
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -26,36 +26,36 @@ LONG = {"median_53_294_20", "median_54_299_19", "median_55_307_20", "median_56_3
 
 
 def is_proved(kind, network):
-    return verify(network, parse(KINDS[kind], network.n)).verdict is Verdict.PROVED
+    return verify(network, parse(kind, network.n)).verdict is Verdict.PROVED
 
 
 def test_the_published_lists_are_whole():
     """Every Pareto point of size and depth: 124 sorters and 210 medians."""
     counts = {kind: sum(map(len, published(kind).values())) for kind in KINDS}
-    assert counts == {"sorters": 124, "medians": 210}
-    assert [*published("sorters")] == [*range(2, 65)]
-    assert [*published("medians")] == [*range(3, 65)]
-    medians = [(m.size, m.depth) for m in published("medians")[25]]
+    assert counts == {"sort": 124, "median": 210}
+    assert [*published("sort")] == [*range(2, 65)]
+    assert [*published("median")] == [*range(3, 65)]
+    medians = [(m.size, m.depth) for m in published("median")[25]]
     assert medians == [(85, 16), (86, 15), (87, 14), (94, 13)]
 
 
 @pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize("part", range(4))
 def test_every_known_sorter_sorts(part):
-    for network in [*itertools.chain(*known("sorters").values())][part::4]:
-        assert is_proved("sorters", network), network
+    for network in [*itertools.chain(*known("sort").values())][part::4]:
+        assert is_proved("sort", network), network
 
 
 @pytest.mark.slow("proofs and searches are long")
 def test_the_smallest_medians_are_medians():
     for n in (*range(3, 20), 25, 37, 64):
-        assert is_proved("medians", known("medians")[n][0])
+        assert is_proved("median", known("median")[n][0])
 
 
 @pytest.mark.nightly("proofs take many seconds")
 def test_every_published_median_is_one():
-    for network in itertools.chain(*published("medians").values()):
-        assert is_proved("medians", network), network
+    for network in itertools.chain(*published("median").values()):
+        assert is_proved("median", network), network
 
 
 @pytest.mark.slow("proofs and searches are long")
@@ -67,7 +67,7 @@ def test_networks_smaller_than_published_are_proved():
 @pytest.mark.nightly("proofs take many seconds")
 @pytest.mark.parametrize("name", sorted(LONG))
 def test_the_last_networks_smaller_than_published_are_proved(name):
-    assert is_proved("medians", known_network(name))
+    assert is_proved("median", known_network(name))
 
 
 @pytest.mark.parametrize("entry", FOUND, ids=lambda entry: entry.name)
@@ -109,7 +109,7 @@ def test_known_networks_are_in_standard_form_and_layered_early(kind):
 
 
 def test_best_and_shallowest_are_the_ends_of_the_list():
-    for n, networks in known("sorters").items():
+    for n, networks in known("sort").items():
         assert (best(n), shallowest(n)) == (networks[0], networks[-1])
     assert known_network("sort_53_423_19") == shallowest(53)
 

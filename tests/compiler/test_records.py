@@ -8,7 +8,7 @@ from nsc.compiler.verify import Budget, parse
 
 
 def test_no_known_network_beats_a_bound():
-    for n, networks in known("sorters").items():
+    for n, networks in known("sort").items():
         for network in networks:
             assert network.size >= stated_size(n) >= least_size(n)
             assert network.depth >= stated_depth(n) >= least_depth(n)
@@ -22,7 +22,7 @@ def test_no_known_network_beats_a_bound():
 def test_bounds_are_those_of_the_literature():
     """Optimal sizes up to 12 wires, depths up to 17; Van Voorhis' sizes; sizes by a layer's comparators."""
     best = {
-        n: (min(m.size for m in found), min(m.depth for m in found)) for n, found in known("sorters").items()
+        n: (min(m.size for m in found), min(m.depth for m in found)) for n, found in known("sort").items()
     }
     assert [least_size(n) for n in range(2, 13)] == [best[n][0] for n in range(2, 13)]
     assert [least_depth(n) for n in range(2, 18)] == [best[n][1] for n in range(2, 18)]

@@ -232,7 +232,7 @@ def test_the_search_ends_at_its_budget():
 
 
 def test_a_refutation_needs_no_larger_budget_than_a_proof():
-    whole = known("medians")[49][0]
+    whole = known("median")[49][0]
     median = parse("median", 49)
     for bits in range(12, 30):
         try:
@@ -256,7 +256,7 @@ def test_the_median_of_the_best_sorter_of_64_wires_is_proved_by_default():
 @pytest.mark.parametrize(
     ("network", "limits", "message"),
     [
-        (known("medians")[49][0], {"memory": 1 << 10}, "try max_memory=1"),
+        (known("median")[49][0], {"memory": 1 << 10}, "try max_memory=1"),
         (
             FAMILIES["pairwise"](96),
             {"deadline": 6.0},

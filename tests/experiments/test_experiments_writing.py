@@ -266,8 +266,8 @@ def test_a_reference_is_never_first(metric, ahead, behind):
     assert "Reference" not in " ".join(comparing.who_is_first(only))
     bold = [line.split(" | ")[0] for line in metric_table(only, metric).splitlines() if "**" in line]
     assert bold == ["| Network"]
-    in_columns, *_ = comparing.orders(only)
-    assert in_columns.pairs == len(columns)
+    (claim,) = comparing.claims(only)
+    assert sum(map(len, claim.places)) == len(columns)
     unflagged = replace(only, rows=tuple(map(Row, values)))
     assert comparing.best(unflagged, metric, "n = 5") == ["Reference"]
 
@@ -282,14 +282,25 @@ def test_who_is_first():
     ]
 
 
-def test_orders_of_the_paper():
+def test_the_papers_orders_are_judged_one_by_one():
     values = {"A": (0.50, 0.52), "B": (0.40, 0.42), "C": (0.40, 0.43), "D": (0.30, 0.31)}
     paper = {"A": 90.0, "B": 80.0, "C": 70.0, "D": 95.0}
     cells = tuple(cell(row, "n = 5", v, (paper[row],)) for row, v in values.items())
     one = panel(rows=tuple(map(Row, values)), columns=(Column("n = 5", 5),), cells=cells)
-    (orders,) = comparing.orders(one)
-    assert (orders.pairs, orders.same, orders.unclear) == (6, 2, 1)
-    assert orders.opposite == {"n = 5": ("A before D", "B before D", "C before D")}
+    judged = {claim.text: claim.places for claim in comparing.claims(one)}
+    here = ("n = 5",)
+    agree, unclear, disagree = (here, (), ()), ((), here, ()), ((), (), here)
+    assert judged == {
+        "A before B": agree,
+        "A before C": agree,
+        "B before C": unclear,
+        "D before A": disagree,
+        "D before B": disagree,
+        "D before C": disagree,
+    }
+    text = markdown(finished(one))
+    assert "| A before B | EM5 | n = 5 |  |  |" in text
+    assert "| D before C | EM5 |  |  | n = 5 |" in text
 
 
 def columns_in_two_orders(metric, axis):
@@ -304,9 +315,9 @@ def columns_in_two_orders(metric, axis):
 
 
 def test_columns_are_compared_where_the_metric_measures_the_same_at_every_n():
-    (found,) = comparing.orders(columns_in_two_orders("em5", Axis("n")))
-    assert (found.what, found.pairs) == ("two columns of one row", 1)
-    assert found.opposite == {"Network": ("first before second",)}
+    (claim,) = comparing.claims(columns_in_two_orders("em5", Axis("n")))
+    assert (claim.text, claim.metric) == ("second before first", "em5")
+    assert claim.places == ((), (), ("Network",))
 
 
 @pytest.mark.parametrize(
@@ -319,12 +330,12 @@ def test_columns_are_compared_where_the_metric_measures_the_same_at_every_n():
     ],
 )
 def test_columns_that_differ_whatever_the_method_are_not_compared(metric, axis):
-    assert comparing.orders(columns_in_two_orders(metric, axis)) == []
+    assert comparing.claims(columns_in_two_orders(metric, axis)) == []
 
 
 def test_a_reference_is_not_compared_between_columns_either():
     one = columns_in_two_orders("em5", Axis("n"))
-    assert comparing.orders(replace(one, rows=(Row("Network", reference=True),))) == []
+    assert comparing.claims(replace(one, rows=(Row("Network", reference=True),))) == []
 
 
 def one_seed():
