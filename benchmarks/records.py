@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "records.md"
 MOST_WIRES = 64
 COLUMNS = range(1, 9)
 # A letter in the table for the construction whose name begins so.
-LETTERS = {"best": "", "pruned": "p", "known sorters": "c", "blocks": "b"}
+LETTERS = {"best": "", "pruned": "p", "known networks": "c", "blocks": "b"}
 
 
 def main() -> None:

@@ -68,9 +68,12 @@ class Made:
 def make(table: Table, settings: Settings, place: Place, command: str, report: Reporter) -> Made:
     """Do the runs of a table that are not finished yet, and return the table.
 
+    The runs of a cell are of one machine: where a kept one is of another machine than the new ones, it is
+    done again.
+
     Raises:
         ExperimentError: two rows have one title, a method cannot start, interrupted runs are to be refused,
-            or no run of the table can be done.
+            no run of the table can be done, or workers of several machines did the runs of a cell.
     """
     begin = time.monotonic()
     first, tuning = table.plan(settings, {}), table.tuning(settings)
@@ -88,6 +91,8 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
     panels = table.plan(settings, {name: choice.chosen for name, choice in choices.items()})
     runs = [planned.run for panel in panels for planned in panel.runs]
     done = results_of(runs, place, "training", report)
+    while stale := _of_other_machines(panels, done):
+        done = done.then(results_of(stale, place, "training on one machine", report, anew=True))
     rounds.append(done)
     failures = tuple(failure for each in rounds for failure in each.failures)
     needed = sum(len(each.of) for each in rounds)
@@ -114,16 +119,50 @@ class Results:
 
     Attributes:
         of: the result of each run. The result of a run that failed says why, and is not stored.
-        kept: how many results were stored before.
+        kept: the runs whose results were stored before.
         failures: the runs that failed.
     """
 
     of: dict[Run, Result]
-    kept: int
+    kept: frozenset[Run]
     failures: tuple[Failure, ...]
 
+    def then(self, later: Results) -> Results:
+        """Return these results with later ones in their place."""
+        return Results(
+            self.of | later.of, self.kept - {*later.of} | later.kept, (*self.failures, *later.failures)
+        )
 
-def results_of(runs: Iterable[Run], place: Place, what: str, report: Reporter) -> Results:
+
+def _of_other_machines(panels: Iterable[PlannedPanel], done: Results) -> list[Run]:
+    """Return the kept runs to do again, so that the runs of each cell are of one machine.
+
+    Raises:
+        ExperimentError: the new runs of a cell are of several machines.
+    """
+    stale: dict[Run, None] = {}
+    for (row, column), cell in [entry for panel in panels for entry in _cells(panel).items()]:
+        machines = {each.run: done.of[each.run].machine for each in cell if done.of[each.run].machine}
+        new = {machine for run, machine in machines.items() if run not in done.kept}
+        if len(new) > 1:
+            raise ExperimentError(
+                f"workers of different machines did the runs of {row}, {column}: {'; '.join(sorted(new))}; "
+                "start workers on machines of one kind and give the command again"
+            )
+        if len({*machines.values()}) > 1:
+            stale |= dict.fromkeys(run for run in done.kept & {*machines} if {machines[run]} != new)
+    return list(stale)
+
+
+def _cells(panel: PlannedPanel) -> dict[tuple[str, str], list[PlannedRun]]:
+    """Return the runs of each cell, by the titles of its row and its column."""
+    cells: dict[tuple[str, str], list[PlannedRun]] = {}
+    for planned in panel.runs:
+        cells.setdefault((planned.row.title, planned.column.title), []).append(planned)
+    return cells
+
+
+def results_of(runs: Iterable[Run], place: Place, what: str, report: Reporter, anew: bool = False) -> Results:
     """Do the runs that have no result yet, and return the results of all.
 
     Args:
@@ -131,12 +170,13 @@ def results_of(runs: Iterable[Run], place: Place, what: str, report: Reporter) -
         place: where.
         what: the word for these runs in the report, such as "training".
         report: is told of each result, and of each step if the runs are done in this process.
+        anew: whether stored results are put aside, and all runs done.
     """
     store = Store(place.out)
     store.prepare()
     wanted = list(dict.fromkeys(runs))
-    results = {run: result for run in wanted if (result := store.read(run)) is not None}
-    kept = len(results)
+    results = {run: result for run in wanted if not anew and (result := store.read(run)) is not None}
+    kept = frozenset(results)
     missing = [run for run in wanted if run not in results]
     report(what, len(results), len(wanted))
     if place.begun == "restart":
@@ -199,9 +239,6 @@ def _possible(table: Table, settings: Settings, tuning: Tuning) -> list[Run]:
 
 def _panel(panel: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Result]) -> Panel:
     """Return a panel with the results of its runs."""
-    cells: dict[tuple[str, str], list[PlannedRun]] = {}
-    for planned in panel.runs:
-        cells.setdefault((planned.row.title, planned.column.title), []).append(planned)
     return Panel(
         title=panel.title,
         axis=panel.axis,
@@ -215,7 +252,7 @@ def _panel(panel: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Res
                 outcomes=tuple(Outcome.of(results[planned.run]) for planned in several),
                 paper=_paper(several[0], metrics),
             )
-            for (row, column), several in cells.items()
+            for (row, column), several in _cells(panel).items()
         ),
     )
 

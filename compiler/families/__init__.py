@@ -21,7 +21,7 @@ from nsc.compiler.families.lists import (
     published,
 )
 from nsc.compiler.families.table import FAMILIES, Family, Growth, family_network
-from nsc.compiler.families.top_k import BLOCK_MERGES, MERGES, MOST_CUT, cut_sorters
+from nsc.compiler.families.top_k import BLOCK_MERGES, MERGES, MOST_CUT, cut_and_merged
 
 __all__ = [
     "BLOCK_MERGES",
@@ -36,7 +36,7 @@ __all__ = [
     "Growth",
     "best",
     "bitonic",
-    "cut_sorters",
+    "cut_and_merged",
     "family_network",
     "found",
     "is_known_name",

@@ -111,14 +111,14 @@ def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
 MERGES: dict[str, MergeFunction] = {"bitonic": _bitonic_merge, "odd-even": _odd_even_merge}
 
 
-def cut_sorters(n: int, k: int) -> Construction:
+def cut_and_merged(n: int, k: int) -> Construction:
     """Return comparators for the k largest of n values, at most MOST_CUT, and the wires that carry them.
 
-    The wires are cut in two, and the parts again, until parts are best known sorters of at most MOST_PART
-    wires, pruned to their k largest; everywhere so that the half operations are fewest. Of cuts that cost
+    The wires are cut in two, and the parts again, until parts are known networks of at most MOST_PART wires
+    that sort or select, pruned to their k largest; everywhere so that the half operations are fewest. Of cuts that cost
     the same the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
 
-    >>> len(cut_sorters(1024, 8)[0]) < 4972  # that of merged blocks of 8
+    >>> len(cut_and_merged(1024, 8)[0]) < 4972  # that of merged blocks of 8
     True
     """
     return _cut(range(n), k, _cuts(n, k))
@@ -127,7 +127,7 @@ def cut_sorters(n: int, k: int) -> Construction:
 def _cut(wires: Sequence[int], k: int, cuts: list[int]) -> Construction:
     n = len(wires)
     if cuts[n] == 0:
-        pairs = _pruned_sorter(n, k).comparators.tolist() if n > 1 else []
+        pairs = _part(n, k).comparators.tolist() if n > 1 else []
         return [(wires[lo], wires[hi]) for lo, hi in pairs], list(wires[-k:])
     first, a = _cut(wires[: cuts[n]], k, cuts)
     second, b = _cut(wires[cuts[n] :], k, cuts)
@@ -143,7 +143,7 @@ def _cuts(n: int, k: int) -> list[int]:
     for whole in range(2, n + 1):
         least, cut = _NONE, 0
         if whole in known("sort") and (whole <= MOST_PART or whole == n):
-            least = half_operations(_pruned_sorter(whole, k), range(max(0, whole - k), whole))
+            least = half_operations(_part(whole, k), range(max(0, whole - k), whole))
         for part in range(1, min(k, whole - k + 1)):
             sum_ = int(cost[part] + cost[whole - part]) + _merge_cost(part, k, k)[0]
             if sum_ < least:
@@ -159,15 +159,16 @@ def _cuts(n: int, k: int) -> list[int]:
 
 
 @cache
-def _pruned_sorter(n: int, k: int) -> Network:
-    """Return a known sorter of n wires or more, pruned to the k largest of n, of fewest half operations.
+def _part(n: int, k: int) -> Network:
+    """Return a known network of n wires or more, pruned to the k largest of n, of fewest half operations.
 
-    The lowest wires of a wider one carry -inf, which stays there: their comparators do nothing.
+    It sorts, or selects the k largest. The lowest wires of a wider one carry -inf, which stays there: their
+    comparators do nothing.
     """
     outputs = range(max(0, n - k), n)
-    pruned = [restrict(sorter, outputs) for sorter in known("sort")[n]]
+    pruned = [restrict(network, outputs) for kind in ("sort", f"top-{k}") for network in known(kind).get(n, [])]
     if n + 1 in known("sort"):
-        wider = _pruned_sorter(n + 1, k).comparators
+        wider = _part(n + 1, k).comparators
         higher = Network.from_comparators(n, wider[wider.min(axis=1) > 0] - 1)
         pruned.append(restrict(higher, outputs))
     return min(pruned, key=lambda network: (half_operations(network, outputs), network.depth))

@@ -15,7 +15,7 @@ from nsc.compiler.families import (
     Family,
     Growth,
     best,
-    cut_sorters,
+    cut_and_merged,
     known,
 )
 from nsc.compiler.network import Network, check_wires
@@ -69,7 +69,7 @@ def top_k_candidates(n: int, k: int) -> list[TopKCandidate]:
             _placed(f"blocks of {k}, {name}", n, *construct(n, k)) for name, construct in BLOCK_MERGES.items()
         ]
     if k < n and k <= MOST_CUT:
-        candidates.append(_placed("known sorters, cut and merged", n, *cut_sorters(n, k)))
+        candidates.append(_placed("known networks, cut and merged", n, *cut_and_merged(n, k)))
     return sorted(
         candidates, key=lambda c: (c.half_operations, c.network.size, c.network.depth, c.live_wires)
     )

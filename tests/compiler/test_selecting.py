@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nsc.compiler.families import BLOCK_MERGES, FAMILIES, MERGES, cut_sorters
+from nsc.compiler.families import BLOCK_MERGES, FAMILIES, MERGES, cut_and_merged
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first, top_k_candidates
 from nsc.compiler.passes.restrict import half_operations
@@ -62,7 +62,7 @@ def test_the_top_8_of_1024_take_fewer_than_blocks_of_8():
     assert (tree.network.size, tree.network.depth) == (4972, 34)
     assert (fold.network.size, fold.live_wires) == (4972, 16)
     assert by_name["pruned bitonic"].network.size == 24068
-    cut = by_name["known sorters, cut and merged"]
+    cut = by_name["known networks, cut and merged"]
     assert (cut.network.size, cut.half_operations, cut.network.depth) == (4651, 8286, 36)
     assert verify(cut.network, parse("top-8", 1024)).verdict is Verdict.PROVED
     assert verify(fold.network, parse("top-8", 1024)).verdict is Verdict.PROVED
@@ -80,9 +80,9 @@ def test_merges_keep_the_k_largest_of_two_lists(name, k):
         assert len(outputs) == min(k, p + q)
 
 
-def test_cut_sorters_cost_no_more_than_blocks():
+def test_cut_and_merged_cost_no_more_than_blocks():
     for n, k in ((70, 2), (130, 3), (200, 32)):
-        pairs, outputs = cut_sorters(n, k)
+        pairs, outputs = cut_and_merged(n, k)
         network = Network.from_comparators(n, pairs)
         assert verify(network, parse(f"top-{k}", n, outputs)).verdict is Verdict.PROVED
         blocks = (make(n, k) for make in BLOCK_MERGES.values())

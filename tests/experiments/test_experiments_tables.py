@@ -214,6 +214,36 @@ def test_rows_of_one_title_are_refused_before_training(
 
 
 @pytest.mark.usefixtures("tiny")
+def test_the_runs_of_a_cell_are_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seeds_done(seeds: int) -> list[tuple[str, int]]:
+        """Return method and seed of the runs that the command does."""
+        done: list[tuple[str, int]] = []
+        train = making.train
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                making, "train", lambda run, *rest: done.append((run.method, run.seed)) or train(run, *rest)
+            )
+            words = ("--n", 4, "--seeds", seeds, "--jobs", 1, "--out", tmp_path)
+            result = invoke("networks", *words)
+        assert result.exit_code == 0, result.output
+        return done
+
+    def moved(method: str) -> None:
+        """Make the kept runs of a method those of another machine."""
+        for path in (tmp_path / "runs").iterdir():
+            facts = json.loads(path.read_text())
+            if facts["run"]["method"] == method:
+                path.write_text(json.dumps({**facts, "machine": "another machine"}))
+
+    assert sorted(seeds_done(2)) == [("bitonic", 0), ("bitonic", 1), ("odd_even", 0), ("odd_even", 1)]
+    moved("bitonic")
+    assert seeds_done(2) == []  # two cells, each of one machine
+    assert sorted(seeds_done(3)) == [("bitonic", 0), ("bitonic", 1), ("bitonic", 2), ("odd_even", 2)]
+    outcomes = json_table.read(tmp_path / "networks-digits-quick.json").outcomes
+    assert len({outcome.machine for outcome in outcomes}) == 1
+
+
+@pytest.mark.usefixtures("tiny")
 def test_tables_share_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("--n", 4, "--method", "bitonic", "--seeds", 1, "--jobs", 1, "--out", tmp_path)
     assert invoke("networks", *words).exit_code == 0
