@@ -17,11 +17,11 @@ from experiments.errors import ExperimentError
 Shape = tuple[int, int, int]
 
 
-def convolutions(shape: Shape, outputs: int, *, filters: tuple[int, ...], kernel: int) -> nn.Module:
-    """Return blocks of convolution, max-pooling by 2 and ReLU, then a hidden layer of 64.
+def convolutions(shape: Shape, outputs: int, *, filters: tuple[int, ...]) -> nn.Module:
+    """Return blocks of 5×5 convolution, max-pooling by 2 and ReLU, then a hidden layer of 64.
 
-    The paper's scorers: 5×5 with 32 and 64 filters for four-digit numbers; with 32, 64, 128 and 256 for
-    house numbers. Convolutions keep the image's size.
+    The paper's scorers have 32 and 64 filters for four-digit numbers, and 32, 64, 128 and 256 for house
+    numbers. Convolutions keep the image's size.
 
     Raises:
         ExperimentError: the image is too small to be pooled so often.
@@ -31,7 +31,7 @@ def convolutions(shape: Shape, outputs: int, *, filters: tuple[int, ...], kernel
     channels, height, width = shape
     layers: list[nn.Module] = []
     for count in filters:
-        layers += [nn.Conv2d(channels, count, kernel, padding=kernel // 2), nn.MaxPool2d(2), nn.ReLU()]
+        layers += [nn.Conv2d(channels, count, 5, padding=2), nn.MaxPool2d(2), nn.ReLU()]
         channels, height, width = count, height // 2, width // 2
     if not height or not width:
         side = 2 ** len(filters)
@@ -102,10 +102,9 @@ def resnet18(shape: Shape, outputs: int) -> nn.Module:
 
 
 MODELS: dict[str, Callable[[Shape, int], nn.Module]] = {
-    "paper": partial(convolutions, filters=(32, 64), kernel=5),
-    "half": partial(convolutions, filters=(16, 32), kernel=5),
-    "small": partial(convolutions, filters=(16, 32), kernel=3),
-    "svhn": partial(convolutions, filters=(32, 64, 128, 256), kernel=5),
+    "paper": partial(convolutions, filters=(32, 64)),
+    "half": partial(convolutions, filters=(16, 32)),
+    "svhn": partial(convolutions, filters=(32, 64, 128, 256)),
     "vanilla": vanilla,
     "resnet18": resnet18,
 }

@@ -23,7 +23,7 @@ RUN = replace(
     run_of(0),
     task="topk",
     data="cifar10",
-    model="small",
+    model="half",
     method="topk:1",
     n=1,
     batch=24,

@@ -39,7 +39,7 @@ SOURCE = Source("houses", "Houses", "numbers", 64, False, "stands in this file",
 """
 RUN = replace(
     run_of(0),
-    model="small",
+    model="half",
     n=2,
     batch=10,
     steps=2,

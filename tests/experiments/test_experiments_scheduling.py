@@ -265,7 +265,7 @@ def test_trainings_are_the_same_on_a_cluster_when_a_worker_is_killed(tmp_path: P
     digits = {
         "data": "digits",
         "data_digest": fingerprint(load("digits")),
-        "model": "small",
+        "model": "half",
         "method": "odd_even",
     }
     sizes = {"n": 4, "batch": 2, "steps": 4, "validations": 1, "validation": 20, "test": 20}

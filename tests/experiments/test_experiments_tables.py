@@ -31,7 +31,7 @@ pytestmark = pytest.mark.nightly("tables of trainings are made")
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"images": 60, "images_a_step": 20, "validations": 1, "validation": 20, "test": 30, "seeds": 2}
-TINY = replace(PROFILES["quick"], model="small", **SHORT)
+TINY = replace(PROFILES["quick"], model="half", **SHORT)
 
 
 def settings(table: str, profile: str) -> Settings:

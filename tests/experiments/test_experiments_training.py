@@ -23,7 +23,7 @@ pytestmark = pytest.mark.nightly("models are trained")
 RUN = replace(
     run_of(3),
     data_digest=fingerprint(load("digits")),
-    model="small",
+    model="half",
     method="stochastic_neural_sort",
     batch=4,
     steps=8,
