@@ -58,6 +58,8 @@ def top_k(sizes: range) -> Iterator[str]:
 def selection(n: int, k: int) -> str:
     """Return the size of the best construction for the k largest of n values, with its letter."""
     name, network = smallest_constructions(parse(f"top-{k}", n))[0]
+    if any(entry.network == network for entry in found(f"top-{k}")):
+        return f"{network.size} s"
     letter = next(letter for start, letter in LETTERS.items() if name.startswith(start))
     return f"{network.size} {letter}".rstrip()
 

@@ -19,6 +19,7 @@ from nsc.compiler.families.lists import (
     known_network,
     known_networks,
     published,
+    selected,
 )
 from nsc.compiler.families.table import FAMILIES, Family, Growth, family_network
 from nsc.compiler.families.top_k import BLOCK_MERGES, MERGES, MOST_CUT, cut_and_merged
@@ -50,6 +51,7 @@ __all__ = [
     "merge_exchange",
     "odd_even",
     "published",
+    "selected",
     "shallowest",
     "stated_depth",
     "stated_size",

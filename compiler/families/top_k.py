@@ -115,8 +115,8 @@ def cut_and_merged(n: int, k: int) -> Construction:
     """Return comparators for the k largest of n values, at most MOST_CUT, and the wires that carry them.
 
     The wires are cut in two, and the parts again, until parts are known networks of at most MOST_PART wires
-    that sort or select, pruned to their k largest; everywhere so that the half operations are fewest. Of cuts that cost
-    the same the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
+    that sort or select, pruned to their k largest; everywhere so that the half operations are fewest. Of
+    cuts that cost the same the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
 
     >>> len(cut_and_merged(1024, 8)[0]) < 4972  # that of merged blocks of 8
     True
@@ -166,7 +166,8 @@ def _part(n: int, k: int) -> Network:
     comparators do nothing.
     """
     outputs = range(max(0, n - k), n)
-    pruned = [restrict(network, outputs) for kind in ("sort", f"top-{k}") for network in known(kind).get(n, [])]
+    networks = [*known("sort")[n], *known(f"top-{k}").get(n, [])]
+    pruned = [restrict(network, outputs) for network in networks]
     if n + 1 in known("sort"):
         wider = _part(n + 1, k).comparators
         higher = Network.from_comparators(n, wider[wider.min(axis=1) > 0] - 1)

@@ -57,7 +57,7 @@ def top_k_candidates(n: int, k: int) -> list[TopKCandidate]:
 
     >>> best = top_k_candidates(1024, 8)[0]
     >>> best.network.size
-    4651
+    4438
     """
     n, k = check_wires(n), integer("k", k, NetworkError)
     if not 1 <= k <= n:

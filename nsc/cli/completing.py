@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 import click
 from click.shell_completion import CompletionItem
 
-from nsc.compiler.families import FAMILIES, KINDS, known_networks
+from nsc.compiler.families import FAMILIES, KINDS, known_networks, selected
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -24,8 +24,8 @@ def networks(_context: click.Context, _parameter: click.Parameter, beginning: st
     shell that is told to look for files shows nothing else, so beside families the files are listed here.
     """
     families = [name for name in FAMILIES if name.startswith(beginning)]
-    for kind in KINDS:
-        if beginning.startswith(f"{kind}_"):
+    for kind in (*KINDS, *selected()):
+        if beginning.startswith(f"{kind.partition('-')[0]}_"):
             families += [name for name in known_networks(kind) if name.startswith(beginning)]
     if not families:
         return [CompletionItem(beginning, type="file")]

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from nsc.compiler.families import KINDS, LIST_DATE, Found, found, known, known_name
+from nsc.compiler.families import KINDS, LIST_DATE, Found, found, known, known_name, selected
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import MOST_RECORDED, records_of
 from nsc.compiler.verify import parse
@@ -27,8 +27,8 @@ def records_command(n: int | None, as_json: bool) -> None:
     """List the sorters and medians of nsc that are smaller than the published ones, and who found them.
 
     With --n N: list the best known sorters and medians on N wires, those that no other beats in both
-    comparators and layers, with the lower bounds. Every command takes the name of one of these networks, such
-    as sort_53_414_20, as its NETWORK.
+    comparators and layers, with the lower bounds, and the networks for the k largest values that were found
+    by search. Every command takes the name of one of these networks, such as sort_53_414_20, as its NETWORK.
     """
     if n is None:
         _list_smaller(as_json)
@@ -52,13 +52,15 @@ def _list_best(n: int, as_json: bool) -> None:
     if check_wires(n) > MOST_RECORDED:
         raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', n)}")
     records = {kind: records_of(parse(kind, n)) for kind in KINDS}
+    selections = [_facts(entry) for kind in selected() for entry in found(kind) if entry.network.n == n]
     if as_json:
-        facts = {
+        facts: dict[str, object] = {
             kind: None
             if (record := records[kind]) is None
             else {**asdict(record), "networks": [_entry(kind, m) for m in known(kind).get(n, [])]}
             for kind in KINDS
         }
+        facts["selections"] = selections
         click.echo(json.dumps({"n": n, "list_date": LIST_DATE, **facts}, indent=1))
         return
     for kind in KINDS:
@@ -68,6 +70,8 @@ def _list_best(n: int, as_json: bool) -> None:
             _print_table(f"The best known networks for {kind}", ("name", "size", "depth", "by"), rows)
         if record is not None:
             click.echo(f"{kind}: {record.words}")
+    if selections:
+        _print_table("Networks for the k largest values", ("name", "size", "depth", "by"), selections)
     if n in known("sort"):
         click.echo(f"published: {_LIST}, which name the authors")
 

@@ -4,7 +4,7 @@ import json
 
 from commands import call, check_refused
 
-from nsc.compiler.families import KINDS, LIST_DATE, found, known
+from nsc.compiler.families import KINDS, LIST_DATE, found, known, selected
 
 
 def test_records_list_what_is_smaller_than_published():
@@ -41,6 +41,7 @@ def test_records_of_a_number_of_wires():
         "median_55_283_21",
         "median_55_307_20",
         "median_55_315_19",
+        *(entry.name for kind in selected() for entry in found(kind) if entry.network.n == 55),
     ]
     assert "lower bounds: 273 and 11 proved, the published list states 299 and 12\n" in out
     facts = json.loads(call("records", "--n", 55, "--json")[0])
@@ -48,6 +49,9 @@ def test_records_of_a_number_of_wires():
     networks = facts["median"]["networks"]
     assert [m["size"] for m in networks] == [m.size for m in known("median")[55]]
     assert [m["by"] for m in networks] == [None, None, "nsc", "nsc", "nsc"]
+    selections = json.loads(call("records", "--n", 64, "--json")[0])["selections"]
+    assert "top-8" in {entry["property"] for entry in selections}
+    assert {entry["published"] for entry in selections} == {None}
 
 
 def test_records_beyond_the_lists():

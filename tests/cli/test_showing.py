@@ -123,7 +123,7 @@ def test_list_shows_constructions_for_the_top_k():
     out, err = call("list", "--top-k", 8, "--n", 1024)
     assert err == ""
     assert "4,972" in out
-    assert "4,651" in out
+    assert "4,438" in out
     assert "24,068" in out
     facts = json.loads(call("list", "--top-k", 3, "--n", 10, "--json")[0])
     assert (facts["n"], facts["k"]) == (10, 3)

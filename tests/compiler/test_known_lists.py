@@ -14,13 +14,17 @@ from nsc.compiler.families import (
     known_network,
     known_networks,
     published,
+    selected,
     shallowest,
 )
 from nsc.compiler.network import Network
+from nsc.compiler.optimize import top_k_candidates
+from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.verify import Verdict, parse, verify
 from nsc.errors import NetworkError
 
 FOUND = [entry for kind in KINDS for entry in found(kind)]
+SELECTED = [entry for kind in selected() for entry in found(kind)]
 # Their proofs take seconds.
 LONG = {"median_53_294_20", "median_54_299_19", "median_55_307_20", "median_56_313_19", "median_57_320_20"}
 
@@ -80,11 +84,25 @@ def test_what_is_found_is_smaller_than_published(entry):
     assert all((entry.by, entry.date, entry.how))
 
 
+@pytest.mark.slow("proofs and searches are long")
+def test_each_selection_that_was_found_costs_less_than_what_nsc_constructs():
+    for entry in SELECTED:
+        k, network = int(entry.kind.removeprefix("top-")), entry.network
+        assert is_proved(entry.kind, network), entry.name
+        assert entry.published is None
+        cost = half_operations(network, range(network.n - k, network.n))
+        candidates = {each.name: each for each in top_k_candidates(network.n, k)}
+        known_one = candidates.pop("known networks, cut and merged")
+        assert known_one.half_operations == cost
+        least = min((each.half_operations, each.network.size) for each in candidates.values())
+        assert (cost, network.size) < least, entry.name
+
+
 def test_what_is_found_has_the_name_of_its_counts():
-    for entry in FOUND:
+    for entry in (*FOUND, *SELECTED):
         assert entry.name == known_name(entry.kind, entry.network)
     certificates = (resources.files("nsc.compiler.families") / "known" / "found").iterdir()
-    assert {f"{entry.name}.cert" for entry in FOUND} == {file.name for file in certificates}
+    assert {f"{entry.name}.cert" for entry in (*FOUND, *SELECTED)} == {file.name for file in certificates}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,7 +118,7 @@ def test_known_networks_are_the_pareto_points_of_both_lists(kind):
         assert all(m in everything for m in networks)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *selected()])
 def test_known_networks_are_in_standard_form_and_layered_early(kind):
     for of_n in known(kind).values():
         for network in of_n:
@@ -114,7 +132,7 @@ def test_best_and_shallowest_are_the_ends_of_the_list():
     assert known_network("sort_53_423_19") == shallowest(53)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *selected()])
 def test_each_network_of_the_lists_has_a_name(kind):
     everything = [*itertools.chain(*published(kind).values()), *(entry.network for entry in found(kind))]
     assert len(known_networks(kind)) == len(everything)
