@@ -41,7 +41,7 @@ class Length:
 
 LENGTHS = {
     "quick": Length((35.0,), 1024, 300),
-    "standard": Length((30.0, 35.0, 40.0), 2048, 600),
+    "standard": Length((35.0,), 4096, 300),
     "paper": Length((30.0, 32.5, 35.0, 37.5, 40.0), 4096, 10_000),
 }
 
