@@ -27,11 +27,11 @@ def here(work: Work, runs: list[Run]) -> Events:
 def in_processes(work: Work, runs: list[Run], jobs: int) -> Events:
     """Do runs in processes; closing the generator ends them.
 
+    Each process has its share of the cores, however few runs there are: a run depends on its threads.
     The run of a process that dies is done again after all that wait: a run that kills processes does not
     hold up the others.
     """
     waiting = deque(runs)
-    jobs = min(jobs, len(runs))
     deaths: Counter[str] = Counter()
     workers: dict[Connection, _Worker] = {}
     try:

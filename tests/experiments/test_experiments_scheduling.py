@@ -118,10 +118,10 @@ def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_torch_of_a_process_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """The work's module imports torch before the process learns its share."""
-    monkeypatch.setattr(processes, "cores", lambda: 3)
+    monkeypatch.setattr(processes, "cores", lambda: 7)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     (result,) = executed(torch_threads, RUNS[:1], jobs=2)
-    assert result.machine == "3"
+    assert result.machine == "3"  # of one run as of many: they may stand in one cell
 
 
 def test_the_run_of_a_killed_process_is_done_again(tmp_path: Path) -> None:
