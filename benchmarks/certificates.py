@@ -68,7 +68,7 @@ def _cases() -> Iterator[Case]:
     yield "top 8 of 64, pairwise", [(nsc.network("pairwise", 64), parse("top-8", 64))]
     for kind in KINDS:
         every = [(network, parse(kind, n)) for n, networks in known(kind).items() for network in networks]
-        yield f"known networks for {kind}, up to 64 wires", every
+        yield f"known networks up to 64 wires, {kind}", every
     smaller = [(each.network, parse(kind, each.network.n)) for kind in KINDS for each in found(kind)]
     yield "networks smaller than published", smaller
 

@@ -20,7 +20,7 @@ LIST_DATE = "2026-02-22"
 KINDS = {"sort": "sorters.txt", "median": "medians.txt"}
 """From a property to the list of its published networks."""
 
-_NAME = re.compile(r"(sort|median|top_\d{1,2})_(\d{1,5})_\d{1,6}_\d{1,6}", re.ASCII)
+_NAME = re.compile(rf"({'|'.join(KINDS)}|top_\d{{1,2}})_(\d{{1,5}})_\d{{1,6}}_\d{{1,6}}", re.ASCII)
 
 
 @dataclass(frozen=True)

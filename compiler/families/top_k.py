@@ -111,39 +111,43 @@ def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
 MERGES: dict[str, MergeFunction] = {"bitonic": _bitonic_merge, "odd-even": _odd_even_merge}
 
 
-def cut_and_merged(n: int, k: int) -> Construction:
+def cut_and_merged(n: int, k: int, kinds: tuple[str, ...]) -> Construction:
     """Return comparators for the k largest of n values, at most MOST_CUT, and the wires that carry them.
 
-    The wires are cut in two, and the parts again, until parts are known networks of at most MOST_PART wires
-    that sort or select, pruned to their k largest; everywhere so that the half operations are fewest. Of
-    cuts that cost the same the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
+    The wires are cut in two, and the parts again, until parts are known networks of at most MOST_PART wires,
+    pruned to their k largest; everywhere so that the half operations are fewest. Of cuts that cost the same
+    the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
 
-    >>> len(cut_and_merged(1024, 8)[0]) < 4972  # that of merged blocks of 8
+    Args:
+        n, k: the numbers of values.
+        kinds: of the known networks: sort, and those that select the k largest.
+
+    >>> len(cut_and_merged(1024, 8, ("sort",))[0]) < 4972  # that of merged blocks of 8
     True
     """
-    return _cut(range(n), k, _cuts(n, k))
+    return _cut(range(n), k, kinds, _cuts(n, k, kinds))
 
 
-def _cut(wires: Sequence[int], k: int, cuts: list[int]) -> Construction:
+def _cut(wires: Sequence[int], k: int, kinds: tuple[str, ...], cuts: list[int]) -> Construction:
     n = len(wires)
     if cuts[n] == 0:
-        pairs = _part(n, k).comparators.tolist() if n > 1 else []
+        pairs = _part(n, k, kinds).comparators.tolist() if n > 1 else []
         return [(wires[lo], wires[hi]) for lo, hi in pairs], list(wires[-k:])
-    first, a = _cut(wires[: cuts[n]], k, cuts)
-    second, b = _cut(wires[cuts[n] :], k, cuts)
+    first, a = _cut(wires[: cuts[n]], k, kinds, cuts)
+    second, b = _cut(wires[cuts[n] :], k, kinds, cuts)
     merge = MERGES[_merge_cost(len(a), len(b), k)[1]]
     pairs, kept = merge(a, b, k)
     return [*first, *second, *pairs], kept
 
 
 @cache
-def _cuts(n: int, k: int) -> list[int]:
+def _cuts(n: int, k: int, kinds: tuple[str, ...]) -> list[int]:
     """Return for every number of wires up to n where they are cut; 0: not at all."""
     cost, cuts = np.zeros(n + 1, dtype=np.int64), [0] * (n + 1)
     for whole in range(2, n + 1):
         least, cut = _NONE, 0
         if whole in known("sort") and (whole <= MOST_PART or whole == n):
-            least = half_operations(_part(whole, k), range(max(0, whole - k), whole))
+            least = half_operations(_part(whole, k, kinds), range(max(0, whole - k), whole))
         for part in range(1, min(k, whole - k + 1)):
             sum_ = int(cost[part] + cost[whole - part]) + _merge_cost(part, k, k)[0]
             if sum_ < least:
@@ -159,17 +163,15 @@ def _cuts(n: int, k: int) -> list[int]:
 
 
 @cache
-def _part(n: int, k: int) -> Network:
+def _part(n: int, k: int, kinds: tuple[str, ...]) -> Network:
     """Return a known network of n wires or more, pruned to the k largest of n, of fewest half operations.
 
-    It sorts, or selects the k largest. The lowest wires of a wider one carry -inf, which stays there: their
-    comparators do nothing.
+    The lowest wires of a wider one carry -inf, which stays there: their comparators do nothing.
     """
     outputs = range(max(0, n - k), n)
-    networks = [*known("sort")[n], *known(f"top-{k}").get(n, [])]
-    pruned = [restrict(network, outputs) for network in networks]
+    pruned = [restrict(network, outputs) for kind in kinds for network in known(kind).get(n, [])]
     if n + 1 in known("sort"):
-        wider = _part(n + 1, k).comparators
+        wider = _part(n + 1, k, kinds).comparators
         higher = Network.from_comparators(n, wider[wider.min(axis=1) > 0] - 1)
         pruned.append(restrict(higher, outputs))
     return min(pruned, key=lambda network: (half_operations(network, outputs), network.depth))

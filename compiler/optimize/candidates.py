@@ -17,6 +17,7 @@ from nsc.compiler.families import (
     best,
     cut_and_merged,
     known,
+    selected,
 )
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize.pipeline import optimize
@@ -69,7 +70,10 @@ def top_k_candidates(n: int, k: int) -> list[TopKCandidate]:
             _placed(f"blocks of {k}, {name}", n, *construct(n, k)) for name, construct in BLOCK_MERGES.items()
         ]
     if k < n and k <= MOST_CUT:
-        candidates.append(_placed("known networks, cut and merged", n, *cut_and_merged(n, k)))
+        candidates.append(_placed("known sorters, cut and merged", n, *cut_and_merged(n, k, ("sort",))))
+    if k < n and (kind := f"top-{k}") in selected():
+        pairs, outputs = cut_and_merged(n, k, ("sort", kind))
+        candidates.append(_placed("known selections, cut and merged", n, pairs, outputs))
     return sorted(
         candidates, key=lambda c: (c.half_operations, c.network.size, c.network.depth, c.live_wires)
     )

@@ -67,7 +67,7 @@ def _list_best(n: int, as_json: bool) -> None:
         networks, record = known(kind).get(n, []), records[kind]
         if networks:
             rows = [_entry(kind, network) for network in networks]
-            _print_table(f"The best known networks for {kind}", ("name", "size", "depth", "by"), rows)
+            _print_table(f"The best known networks, {kind}", ("name", "size", "depth", "by"), rows)
         if record is not None:
             click.echo(f"{kind}: {record.words}")
     if selections:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nsc.compiler.families import BLOCK_MERGES, FAMILIES, MERGES, cut_and_merged
+from nsc.compiler.families import BLOCK_MERGES, FAMILIES, MERGES, cut_and_merged, selected
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first, top_k_candidates
 from nsc.compiler.passes.restrict import half_operations
@@ -19,13 +19,14 @@ def test_every_candidate_finds_the_k_largest(n):
     for k in range(1, n + 1):
         candidates = top_k_candidates(n, k)
         assert len({candidate.name for candidate in candidates}) == len(candidates)
-        assert len(candidates) == len(FAMILIES) - 2 + (len(BLOCK_MERGES) + 1) * (k < n)
+        cut = 1 + (f"top-{k}" in selected())
+        assert len(candidates) == len(FAMILIES) - 2 + (len(BLOCK_MERGES) + cut) * (k < n)
         for candidate in candidates:
             assert (candidate.network.apply(values)[:, n - k :] == range(n - k, n)).all(), candidate.name
 
 
 @pytest.mark.slow("proofs and searches are long")
-@pytest.mark.parametrize(("n", "k"), [(37, 5), (100, 7), (40, 9), (33, 32), (200, 1)])
+@pytest.mark.parametrize(("n", "k"), [(37, 5), (44, 6), (100, 7), (40, 9), (33, 32), (200, 1)])
 def test_candidates_of_any_size_are_proved(n, k):
     for candidate in top_k_candidates(n, k):
         assert verify(candidate.network, parse(f"top-{k}", n)).verdict is Verdict.PROVED
@@ -62,9 +63,12 @@ def test_the_top_8_of_1024_take_fewer_than_blocks_of_8():
     assert (tree.network.size, tree.network.depth) == (4972, 34)
     assert (fold.network.size, fold.live_wires) == (4972, 16)
     assert by_name["pruned bitonic"].network.size == 24068
-    cut = by_name["known networks, cut and merged"]
-    assert (cut.network.size, cut.half_operations, cut.network.depth) == (4438, 7860, 37)
-    assert verify(cut.network, parse("top-8", 1024)).verdict is Verdict.PROVED
+    sorters = by_name["known sorters, cut and merged"]
+    assert (sorters.network.size, sorters.half_operations, sorters.network.depth) == (4651, 8286, 36)
+    selections = by_name["known selections, cut and merged"]
+    assert (selections.network.size, selections.half_operations, selections.network.depth) == (4438, 7860, 37)
+    for cut in (sorters, selections):
+        assert verify(cut.network, parse("top-8", 1024)).verdict is Verdict.PROVED
     assert verify(fold.network, parse("top-8", 1024)).verdict is Verdict.PROVED
 
 
@@ -80,14 +84,17 @@ def test_merges_keep_the_k_largest_of_two_lists(name, k):
         assert len(outputs) == min(k, p + q)
 
 
-def test_cut_and_merged_cost_no_more_than_blocks():
-    for n, k in ((70, 2), (130, 3), (200, 32)):
-        pairs, outputs = cut_and_merged(n, k)
-        network = Network.from_comparators(n, pairs)
-        assert verify(network, parse(f"top-{k}", n, outputs)).verdict is Verdict.PROVED
-        blocks = (make(n, k) for make in BLOCK_MERGES.values())
-        costs = [half_operations(Network.from_comparators(n, block), ends) for block, ends in blocks]
-        assert half_operations(network, outputs) <= min(costs)
+@pytest.mark.parametrize(
+    ("n", "k", "kinds"),
+    [(70, 2, ("sort",)), (130, 3, ("sort",)), (200, 32, ("sort",)), (130, 6, ("sort", "top-6"))],
+)
+def test_known_networks_cut_and_merged_cost_no_more_than_blocks(n, k, kinds):
+    pairs, outputs = cut_and_merged(n, k, kinds)
+    network = Network.from_comparators(n, pairs)
+    assert verify(network, parse(f"top-{k}", n, outputs)).verdict is Verdict.PROVED
+    blocks = (make(n, k) for make in BLOCK_MERGES.values())
+    costs = [half_operations(Network.from_comparators(n, block), ends) for block, ends in blocks]
+    assert half_operations(network, outputs) <= min(costs)
 
 
 @pytest.mark.slow("proofs and searches are long")
