@@ -83,10 +83,10 @@ def saved(sizes: range) -> Iterator[str]:
             outputs = range(n - k, n)
             other = next(m for made, m in others if not made.startswith("known selections"))
             shares.append(1 - half_operations(network, outputs) / half_operations(other, outputs))
-    low, middle, high = (f"{100 * share:.1f} %" for share in (min(shares), median(shares), max(shares)))
     yield paragraph(
-        f"Of the {len(entries)} entries with k < n and k up to {COLUMNS[-1]}, {len(shares)} are *s*, at "
-        f"{low} to {high} fewer half operations than the best of the others, {middle} in the median."
+        f"Of the {len(entries)} entries with k < n and k up to {COLUMNS[-1]}, {len(shares)} are *s*. They "
+        f"take up to {100 * max(shares):.1f} % fewer half operations than the best of the others, "
+        f"{100 * median(shares):.1f} % in the median."
     )
 
 

@@ -9,6 +9,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from pathlib import Path
+from struct import iter_unpack
 
 LINE = (  # any line of a certificate; N is a number, P one that is not 0
     "nsc-certificate 1|wires N|layer( N:N)+|presorted N( N)+|ranks N( N)+|set N N( N)+|behind( N:N)+|proof "
@@ -17,7 +18,7 @@ LINE = (  # any line of a certificate; N is a number, P one that is not 0
 )
 GRAMMAR = re.compile(LINE.replace("N", "(0|P)").replace("P", "[1-9][0-9]{0,17}").replace("(", "(?:").encode())
 BITS = [bytes(v >> i & 1 for v in range(256)) for i in range(8)]  # to translate bytes to their bit i
-PIECE, LARGE = 1 << 26, 1 << 28  # bytes that are worked on at a time; pairs of patterns of one join
+PIECE, LARGE = 1 << 22, 1 << 28  # bytes that are worked on at a time; pairs of patterns of one join
 Component = tuple[dict[int, bytes], int, "array[int]"]  # bits of wires, number of inputs, numbers of zeros
 
 
@@ -179,21 +180,20 @@ def settle(cert: Certificate, of: dict[int, Component], a: Component, b: Compone
     width, length, rows, wanted = -(-len(left) // 8), -(-len(left) // 8) + 4, set[bytes](), cert.wanted
     tails = {array("I", [z]).tobytes(): z for z in range(m + 1) if wanted[bisect_left(wanted, z)] <= z + rest}
     step, block = max(1, PIECE // (len(a[2]) * (len(wires) + 50))), (bytes(len(a[2])), b"\1" * len(a[2]))
+    plus = {y: array("I", [x + y for x in a[2]]).tobytes() for y in set(b[2])}
     # A wire has a byte, 0 or 1, for each pattern. A row is one pattern: a bit for each wire, then its zeros.
     for i in range(0, len(b[2]), step):
-        zeros = array("I", [x + y for y in b[2][i : i + step] for x in a[2]])
+        zeros = array("I", b"".join([plus[y] for y in b[2][i : i + step]]))
         value = {w: int.from_bytes(v * len(b[2][i : i + step]), "little") for w, v in a[0].items()}
         parts = ((w, b"".join([block[bit] for bit in v[i : i + step]])) for w, v in b[0].items())
         value |= {w: int.from_bytes(part, "little") for w, part in parts}
         for x, y in taken:
             value[x], value[y] = value[x] & value[y], value[x] | value[y]
         octets = (sum(value[w] << j for j, w in enumerate(left[k : k + 8])) for k in range(0, len(left), 8))
-        columns = [bits.to_bytes(len(zeros), "little") for bits in octets]
-        text = bytearray(len(zeros) * length)
+        columns, text = [o.to_bytes(len(zeros), "little") for o in octets], bytearray(len(zeros) * length)
         for k, column in enumerate(columns + [zeros.tobytes()[k::4] for k in range(4)]):
             text[k::length] = column
-        whole = bytes(text)
-        rows |= {row for j in range(0, len(text), length) if (row := whole[j : j + length])[width:] in tails}
+        rows |= {row for (row,) in set(iter_unpack(f"{length}s", text)) if row[width:] in tails}
     whole, zeros = b"".join(rows), array("I", [tails[row[width:]] for row in rows])
     values = {w: whole[i >> 3 :: length].translate(BITS[i & 7]) for i, w in enumerate(left)}
     for wire, bits in values.items() if all(cert.head[wire] >= cert.size for wire in left) else ():
