@@ -118,6 +118,11 @@ _OPTIONS = (
         help="How long runs are and on what, see list.",
     ),
     click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]"),
+    click.option(
+        "--most-seeds",
+        type=click.IntRange(1),
+        help="Runs of cells that cannot be told from the best of their column.  [default: as --seeds]",
+    ),
     _METHOD,
     click.option(
         "--jobs",
@@ -140,6 +145,7 @@ def _command(table: Table) -> click.Command:
         root: Path | None,
         profile: str,
         seeds: int | None,
+        most_seeds: int | None,
         names: tuple[str, ...],
         jobs: int | None,
         scheduler: str | None,
@@ -166,7 +172,10 @@ def _command(table: Table) -> click.Command:
         # What is wrong with the data shows before anything is trained.
         data_sets = tuple((source, fingerprint(load(source, root))) for source in sources)
         rows, columns = tuple(dict.fromkeys(names)), _distinct(sizes)
-        settings = Settings(chosen, data_sets, seeds or chosen.seeds, rows, columns)
+        seeds = seeds or chosen.seeds
+        if most_seeds is not None and most_seeds < seeds:
+            raise click.UsageError(f"--most-seeds {most_seeds} is less than the {seeds} seeds of every cell")
+        settings = Settings(chosen, data_sets, seeds, rows, columns, most_seeds or seeds)
         begun: Begun = "resume" if resume else "restart" if restart else "refuse"
         place = Place(out, root, device, jobs or (cores() if device == "cpu" else 1), scheduler, begun)
         _make(table, settings, place)

@@ -19,6 +19,7 @@ from experiments.scheduling.outcomes import Failure
 from experiments.store import Store
 from experiments.tables.plan import PlannedPanel, PlannedRun, Settings, Table, Tuning
 from experiments.training import Progress, train
+from experiments.writing.comparing import best
 from experiments.writing.records import Cell, Finished, Outcome, Panel, PaperNumber
 from nsc.wording import count
 
@@ -88,9 +89,18 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
         return rounds[-1].of
 
     choices = choose(tuning, tried)
-    panels = table.plan(settings, {name: choice.chosen for name, choice in choices.items()})
+    temperatures = {name: choice.chosen for name, choice in choices.items()}
+    panels = table.plan(settings, temperatures)
     runs = [planned.run for panel in panels for planned in panel.runs]
     done = results_of(runs, place, "training", report)
+    if settings.most_seeds > settings.seeds:
+        planned_more = table.plan(replace(settings, seeds=settings.most_seeds), temperatures)
+        panels = tuple(
+            _with_more_seeds(panel, more, table.metrics, done.of)
+            for panel, more in zip(panels, planned_more, strict=True)
+        )
+        runs = [planned.run for panel in panels for planned in panel.runs if planned.run not in done.of]
+        done = done.then(results_of(runs, place, "more seeds", report))
     while stale := _of_other_machines(panels, done):
         done = done.then(results_of(stale, place, "training on one machine", report, anew=True))
     rounds.append(done)
@@ -107,7 +117,7 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
         panels=tuple(_panel(panel, table.metrics, done.of) for panel in panels),
         tuned=tuple(choices.values()),
         deviations=table.differences(settings),
-        notes=_notes(tuning, settings),
+        notes=(*_notes(tuning, settings), *_on_seeds(settings, panels)),
         seconds=None if any(each.kept for each in rounds) else time.monotonic() - begin,
     )
     return Made(finished, failures, needed)
@@ -152,6 +162,26 @@ def _of_other_machines(panels: Iterable[PlannedPanel], done: Results) -> list[Ru
         if len({*machines.values()}) > 1:
             stale |= dict.fromkeys(run for run in done.kept & {*machines} if {machines[run]} != new)
     return list(stale)
+
+
+def _with_more_seeds(
+    panel: PlannedPanel, more: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Result]
+) -> PlannedPanel:
+    """Return a panel with more seeds in the cells that cannot be told from the best of their column.
+
+    Args:
+        panel: the runs that have results.
+        more: the same panel with the most seeds in every cell.
+        metrics: of the table; the first one tells.
+        results: of the runs of the panel.
+    """
+    found = _panel(panel, metrics, results)
+    leaders = {column.title: best(found, metrics[0], column.title) for column in found.columns}
+    # A row that is first alone has been told apart.
+    tied = {(row, column) for column, rows in leaders.items() if len(rows) > 1 for row in rows}
+    have = {planned.run for planned in panel.runs}
+    runs = tuple(p for p in more.runs if p.run in have or (p.row.title, p.column.title) in tied)
+    return replace(panel, runs=runs)
 
 
 def _cells(panel: PlannedPanel) -> dict[tuple[str, str], list[PlannedRun]]:
@@ -227,7 +257,8 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, report: Repor
 
 
 def _possible(table: Table, settings: Settings, tuning: Tuning) -> list[Run]:
-    """Return all runs that a table may need, whatever temperatures are chosen."""
+    """Return all runs that a table may need, whatever temperatures are chosen and cells get more seeds."""
+    settings = replace(settings, seeds=max(settings.seeds, settings.most_seeds))
     grids = {method.name: possible(method.grid) for method, _ in tuning}
     runs = list(tuning.values())
     runs += [replace(run, temperature=t) for (method, _), run in tuning.items() for t in grids[method.name]]
@@ -279,3 +310,15 @@ def _notes(tuning: Tuning, settings: Settings) -> tuple[str, ...]:
     if settings.profile.rate_chosen:
         notes.append(settings.profile.rate_chosen)
     return tuple(notes)
+
+
+def _on_seeds(settings: Settings, panels: Sequence[PlannedPanel]) -> tuple[str, ...]:
+    """Return a sentence about the cells that have more seeds than others, if any have."""
+    cells = {place: len(several) for panel in panels for place, several in _cells(panel).items()}
+    more = [f"{row} at {column}" for (row, column), runs in cells.items() if runs > settings.seeds]
+    if not more:
+        return ()
+    return (
+        f"Cells that could not be told from the best of their column by {count(settings.seeds, 'seed')} have "
+        f"{settings.most_seeds}: {'; '.join(more)}.",
+    )

@@ -28,6 +28,7 @@ class Settings:
         seeds: runs of each cell, with the seeds 0, 1, …
         methods: the methods of its rows; () are the table's own.
         sizes: the n of its columns; () are the table's own.
+        most_seeds: runs of the cells that cannot be told from the best of their column, where this is more.
     """
 
     profile: Profile
@@ -35,6 +36,7 @@ class Settings:
     seeds: int
     methods: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
+    most_seeds: int = 0
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ pytest.importorskip("matplotlib")
 from experiments import cli, making, methods, paper
 from experiments.data import DATA
 from experiments.profiles import PROFILES
+from experiments.run import Result as Training
+from experiments.run import Run
 from experiments.tables import TABLES, large
 from experiments.tables.plan import TUNING_SEED, PlannedPanel, Settings
 from experiments.training import TASKS
@@ -244,6 +246,33 @@ def test_the_runs_of_a_cell_are_of_one_machine(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("tiny")
+def test_cells_that_cannot_be_told_from_the_best_get_more_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # n = 4: odd-even and bitonic overlap; n = 8: bitonic is ahead. λ = 0 is behind at both.
+    levels = {"odd_even": (0.80, 0.70), "bitonic": (0.81, 0.90), "bitonic+art=0": (0.50, 0.50)}
+    done: list[tuple[str, int, int]] = []
+
+    def graded(run: Run, *rest: object) -> Training:
+        done.append((run.method, run.n, run.seed))
+        share = levels[run.method][run.n == 8] + 0.05 * (run.seed % 2)
+        metrics = {"em": share, "ew": share, "em5": share}
+        return Training(run, "", metrics, {}, ((1, share),), (), 0.0, "a machine")
+
+    monkeypatch.setattr(making, "train", graded)
+    names = [word for name in levels for word in ("--method", name)]
+    words = ("networks", *names, "--n", 4, "--n", 8, "--most-seeds", 5, "--jobs", 1, "--out", tmp_path)
+    assert invoke(*words).exit_code == 0
+    more = [(method, n) for method, n, seed in done if seed == 4]
+    assert sorted(more) == [("bitonic", 4), ("odd_even", 4)]
+    assert len(done) == 3 * 2 * 2 + 2 * 3
+    page = (tmp_path / "networks-digits-quick.md").read_text().replace("\n", " ")
+    assert "by 2 seeds have 5: Odd-Even at n = 4; Bitonic at n = 4." in page
+    assert invoke(*words).exit_code == 0
+    assert len(done) == 3 * 2 * 2 + 2 * 3
+
+
+@pytest.mark.usefixtures("tiny")
 def test_tables_share_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("--n", 4, "--method", "bitonic", "--seeds", 1, "--jobs", 1, "--out", tmp_path)
     assert invoke("networks", *words).exit_code == 0
@@ -395,6 +424,7 @@ def test_a_console_that_cannot_show_the_table_loses_nothing(
         (["topk", "--n", "4"], "--n"),
         (["mnist", "--n", "1"], "--n"),
         (["mnist", "--seeds", "0"], "--seeds"),
+        (["mnist", "--seeds", "5", "--most-seeds", "4"], "less than the 5 seeds"),
         (["mnist", "--device", "nothing"], "--device nothing"),
         (["mnist", "--device", "meta"], "--device meta"),
         (["mnist", "--device", "fpga"], "does not compute on such a device"),
