@@ -42,7 +42,7 @@ WORKS = (
 )
 # A work whose call takes more seconds is left out.
 LIMIT = 20.0
-# So is one that would take more than this share of the machine's memory, if its memory grows as n².
+# So is one that would take more than that, or than this share of the machine's memory, if both grow as n².
 MOST_MEMORY = 0.4
 LEAST_SQUARE = 128
 # Items of a call: all works on one n have the same batch. As in the paper's table of large n.
@@ -144,12 +144,22 @@ def _reason(work: str, n: int, timings: Sequence[Timing]) -> str:
             continue
         if smaller.reason:
             return f"it was left out at n = {smaller.n}"
-        # Of fewer items memory is not yet in proportion to n².
-        if smaller.bytes is not None and smaller.n >= LEAST_SQUARE:
-            needed = smaller.bytes * (n / smaller.n) ** 2
-            if needed > available:
-                return f"it would take {needed / 1e9:.0f} GB, by what it took at n = {smaller.n}"
+        # Of fewer items time and memory are not yet in proportion to n².
+        if smaller.n < LEAST_SQUARE:
+            continue
+        growth, by = (n / smaller.n) ** 2, f"by what it took at n = {smaller.n}"
+        if smaller.seconds is not None:
+            seconds = smaller.seconds * growth * _batch(n)
+            if seconds > LIMIT:
+                return f"a call would take {seconds:.3g} s, {by}, the limit is {LIMIT:g} s"
+        if smaller.bytes is not None and smaller.bytes * growth > available:
+            return f"it would take {smaller.bytes * growth / 1e9:.0f} GB, {by}"
     return ""
+
+
+def _batch(n: int) -> int:
+    """Return the samples of a call on samples of n."""
+    return max(1, ITEMS // n)
 
 
 def _parts(work: str) -> tuple[str, str]:
@@ -248,7 +258,7 @@ class _Turn:
     @property
     def batch(self) -> int:
         """Samples of a call."""
-        return max(1, ITEMS // self.n)
+        return _batch(self.n)
 
     def prepare(self) -> None:
         """Warm up, and find the repeats; or the reason to leave the work out."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from experiments import timing as timing_module
 from experiments.errors import ExperimentError
 from experiments.methods import METHODS
 from experiments.timing import SIZES, WORKS, can_measure_memory, measure, peak_of, start, title_of
@@ -62,6 +63,19 @@ def test_a_work_beyond_the_limit_is_left_out_with_the_reason(monkeypatch: pytest
     assert timing.reason.startswith("a call takes ")
     assert timing.reason.endswith(" s, the limit is 1e-09 s")
     assert (larger.seconds, larger.reason) == (None, "it was left out at n = 8")
+
+
+def test_a_work_that_would_take_too_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    start = timing_module.start
+    monkeypatch.setattr(
+        timing_module, "start", lambda work, n, batch: tried.append(n) or start(work, n, batch)
+    )
+    monkeypatch.setattr("experiments.timing._time", lambda call, repeats: 15.0)
+    small, large = measure(("soft_sort",), (128, 256))
+    assert small.seconds == 15 / 32
+    assert large.reason == "a call would take 30 s, by what it took at n = 128, the limit is 20 s"
+    assert tried == [128]
 
 
 @pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
