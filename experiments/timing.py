@@ -45,6 +45,8 @@ LIMIT = 20.0
 # So is one that would take more than that, or than this share of the machine's memory, if both grow as n².
 MOST_MEMORY = 0.4
 LEAST_SQUARE = 128
+# So is one whose network would have more comparators: proving and building it takes seconds and gigabytes.
+MOST_COMPARATORS = 1 << 24
 # Items of a call: all works on one n have the same batch. As in the paper's table of large n.
 ITEMS = 4096
 ROUNDS = 9
@@ -152,6 +154,10 @@ def _reason(work: str, n: int, timings: Sequence[Timing]) -> str:
             seconds = smaller.seconds * growth * _batch(n)
             if seconds > LIMIT:
                 return f"a call would take {seconds:.3g} s, {by}, the limit is {LIMIT:g} s"
+        part, family = _parts(work)
+        comparators = int(_operator(family, smaller.n).size * growth) if part else 0
+        if comparators > MOST_COMPARATORS:
+            return f"its network would have about {comparators:,} comparators"
         if smaller.bytes is not None and smaller.bytes * growth > available:
             return f"it would take {smaller.bytes * growth / 1e9:.0f} GB, {by}"
     return ""

@@ -86,6 +86,13 @@ def test_a_work_that_would_not_fit_is_not_tried(monkeypatch: pytest.MonkeyPatch)
     assert re.fullmatch(r"it would take 0 GB, by what it took at n = 128", large.reason)
 
 
+def test_a_network_of_too_many_comparators_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.timing.MOST_COMPARATORS", 10_000)
+    odd_even, bitonic, *larger = measure(("values of odd_even", "values of bitonic"), (128, 256))
+    assert (odd_even.reason, bitonic.reason) == ("", "")
+    assert [timing.reason for timing in larger] == ["its network would have about 32,512 comparators", ""]
+
+
 def test_a_package_that_is_not_there_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (timing,) = measure(("diffsort's P of bitonic",), (4,))
