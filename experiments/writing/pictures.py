@@ -52,15 +52,17 @@ def draw(finished: Finished) -> bytes:
 def _drawn(finished: Finished) -> bytes:
     rows = list(dict.fromkeys(row for panel in finished.panels for row in panel.rows))
     styles = _styles(rows)
-    metrics = [(panel, metric) for panel in finished.panels for metric in panel.metrics]
     across = _across(finished)
     contents = (("ours",), ("paper",)) if _are_far_apart(finished) else (("ours", "paper"),)
-    down = len(contents) * -(-len(metrics) // across)
+    parts = [(content, _metrics(finished, content)) for content in contents]
+    downs = [-(-len(metrics) // across) for _, metrics in parts]
     lines = -(-len(rows) // (2 * across))
-    picture = Picture(figsize=(WIDTH * across, HEIGHT * down + 0.25 * lines + 0.6), layout="constrained")
-    grid = list(picture.subplots(down, across, squeeze=False).ravel())
-    for content in contents:
-        part, grid = grid[: across * down // len(contents)], grid[across * down // len(contents) :]
+    picture = Picture(
+        figsize=(WIDTH * across, HEIGHT * sum(downs) + 0.25 * lines + 0.6), layout="constrained"
+    )
+    grid = list(picture.subplots(sum(downs), across, squeeze=False).ravel())
+    for (content, metrics), down in zip(parts, downs, strict=True):
+        part, grid = grid[: across * down], grid[across * down :]
         for axes, (panel, metric) in zip(part, metrics, strict=False):
             _draw_metric(axes, panel, metric, styles, content)
         for axes in part[len(metrics) :]:
@@ -78,6 +80,16 @@ def _drawn(finished: Finished) -> bytes:
     # Without a version in it, the same table gives the same bytes.
     picture.savefig(file, format="png", dpi=130, metadata={"Software": None})
     return file.getvalue()
+
+
+def _metrics(finished: Finished, content: tuple[str, ...]) -> list[tuple[Panel, str]]:
+    """Return the metrics of all panels; without our figures those that the paper has."""
+    return [
+        (panel, metric)
+        for panel in finished.panels
+        for metric in panel.metrics
+        if "ours" in content or any(metric in cell.paper for cell in panel.cells)
+    ]
 
 
 def _across(finished: Finished) -> int:

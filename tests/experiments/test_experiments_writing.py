@@ -545,6 +545,15 @@ def test_the_papers_numbers_get_axes_of_their_own_where_they_lie_far_from_ours()
     assert _size(pictures.draw(finished()))[1] > 1.5 * height
 
 
+def test_a_metric_that_the_paper_lacks_has_no_axes_of_the_paper():
+    from experiments.writing import pictures
+
+    two = panel(title="one", metrics=("em5", "ew")), panel(title="other", metrics=("em5", "ew"))
+    alone = tuple(replace(each, cells=tuple(replace(c, paper={}) for c in each.cells)) for each in two)
+    height, of_ours = (_size(pictures.draw(finished(*panels)))[1] for panels in (two, alone))
+    assert 1.4 < height / of_ours < 1.5  # three rows of axes, and two
+
+
 def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
     out = tmp_path / "new" / "results"
     paths = write(out, finished())
