@@ -28,7 +28,7 @@ from torch import Tensor
 import nsc
 from benchmarks.fresh import run_fresh
 from experiments.errors import ExperimentError
-from experiments.methods import METHODS, Truth, find
+from experiments.methods import METHODS, Truth, depth, find
 from experiments.user_files import in_a_line
 from nsc.operators.sorter import Sorter
 from nsc.wording import count
@@ -42,11 +42,9 @@ WORKS = (
 )
 # A work whose call takes more seconds is left out.
 LIMIT = 20.0
-# So is one that would take more than that, or than this share of the machine's memory, if both grow as n².
+# So is one that would take more than that, or than this share of the machine's memory, by a smaller n.
 MOST_MEMORY = 0.4
-LEAST_SQUARE = 128
-# So is one whose network would have more comparators: proving and building it takes seconds and gigabytes.
-MOST_COMPARATORS = 1 << 24
+LEAST_TELLING = 128
 # Items of a call: all works on one n have the same batch. As in the paper's table of large n.
 ITEMS = 4096
 ROUNDS = 9
@@ -146,21 +144,33 @@ def _reason(work: str, n: int, timings: Sequence[Timing]) -> str:
             continue
         if smaller.reason:
             return f"it was left out at n = {smaller.n}"
-        # Of fewer items time and memory are not yet in proportion to n².
-        if smaller.n < LEAST_SQUARE:
+        # Of fewer items time and memory do not yet grow as they will.
+        if smaller.n < LEAST_TELLING:
             continue
-        growth, by = (n / smaller.n) ** 2, f"by what it took at n = {smaller.n}"
-        if smaller.seconds is not None:
-            seconds = smaller.seconds * growth * _batch(n)
-            if seconds > LIMIT:
-                return f"a call would take {seconds:.3g} s, {by}, the limit is {LIMIT:g} s"
-        part, family = _parts(work)
-        comparators = int(_operator(family, smaller.n).size * growth) if part else 0
-        if comparators > MOST_COMPARATORS:
-            return f"its network would have about {comparators:,} comparators"
+        try:
+            growth = _batch(n) * _growth(work, smaller.n, n)
+        except ExperimentError as error:  # no network on n wires
+            return str(error)
+        by = f"by what it took at n = {smaller.n}"
+        if smaller.seconds is not None and smaller.seconds * growth > LIMIT:
+            return f"a call would take {smaller.seconds * growth:.3g} s, {by}, the limit is {LIMIT:g} s"
         if smaller.bytes is not None and smaller.bytes * growth > available:
-            return f"it would take {smaller.bytes * growth / 1e9:.0f} GB, {by}"
+            return f"a call would take {smaller.bytes * growth / 1e9:.3g} GB, {by}"
     return ""
+
+
+def _growth(work: str, smaller: int, n: int) -> float:
+    """Return how many times as much as of `smaller` a sample of n takes, at most.
+
+    It grows as n², and of networks as n²·depth: diffsort has a matrix for each layer.
+
+    Raises:
+        ExperimentError: there is no such network on n wires.
+    """
+    _, name = _parts(work)
+    is_network = find(name).is_network
+    deeper = depth(name, n) / depth(name, smaller) if is_network else 1
+    return (n / smaller) ** 2 * deeper
 
 
 def _batch(n: int) -> int:
