@@ -175,7 +175,7 @@ def _command(table: Table) -> click.Command:
         seeds = seeds or chosen.seeds
         if most_seeds is not None and most_seeds < seeds:
             raise click.UsageError(f"--most-seeds {most_seeds} is less than the {seeds} seeds of every cell")
-        settings = Settings(chosen, data_sets, seeds, rows, columns, most_seeds or seeds)
+        settings = Settings(chosen, data_sets, seeds, rows, columns, most_seeds or 0)
         begun: Begun = "resume" if resume else "restart" if restart else "refuse"
         place = Place(out, root, device, jobs or (cores() if device == "cpu" else 1), scheduler, begun)
         _make(table, settings, place)

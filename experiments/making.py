@@ -91,18 +91,10 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
     choices = choose(tuning, tried)
     temperatures = {name: choice.chosen for name, choice in choices.items()}
     panels = table.plan(settings, temperatures)
-    runs = [planned.run for panel in panels for planned in panel.runs]
-    done = results_of(runs, place, "training", report)
-    if settings.most_seeds > settings.seeds:
-        planned_more = table.plan(replace(settings, seeds=settings.most_seeds), temperatures)
-        panels = tuple(
-            _with_more_seeds(panel, more, table.metrics, done.of)
-            for panel, more in zip(panels, planned_more, strict=True)
-        )
-        runs = [planned.run for panel in panels for planned in panel.runs if planned.run not in done.of]
-        done = done.then(results_of(runs, place, "more seeds", report))
-    while stale := _of_other_machines(panels, done):
-        done = done.then(results_of(stale, place, "training on one machine", report, anew=True))
+    done = _with_results(panels, Results({}, frozenset(), ()), place, "training", report)
+    most = table.plan(settings.with_most_seeds, temperatures)
+    panels = tuple(map(partial(_with_more_seeds, done.of, table.metrics), panels, most))
+    done = _with_results(panels, done, place, "more seeds", report)
     rounds.append(done)
     failures = tuple(failure for each in rounds for failure in each.failures)
     needed = sum(len(each.of) for each in rounds)
@@ -144,6 +136,24 @@ class Results:
         )
 
 
+def _with_results(
+    panels: Sequence[PlannedPanel], done: Results, place: Place, what: str, report: Reporter
+) -> Results:
+    """Return results of all runs of panels, so that those of each cell are of one machine.
+
+    Args:
+        panels: of a table.
+        done: what is known of their runs.
+        place, what, report: as of `results_of`.
+    """
+    missing = [planned.run for panel in panels for planned in panel.runs if planned.run not in done.of]
+    if missing:
+        done = done.then(results_of(missing, place, what, report))
+    while stale := _of_other_machines(panels, done):
+        done = done.then(results_of(stale, place, f"{what} on one machine", report, anew=True))
+    return done
+
+
 def _of_other_machines(panels: Iterable[PlannedPanel], done: Results) -> list[Run]:
     """Return the kept runs to do again, so that the runs of each cell are of one machine.
 
@@ -165,22 +175,22 @@ def _of_other_machines(panels: Iterable[PlannedPanel], done: Results) -> list[Ru
 
 
 def _with_more_seeds(
-    panel: PlannedPanel, more: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Result]
+    results: dict[Run, Result], metrics: tuple[str, ...], panel: PlannedPanel, most: PlannedPanel
 ) -> PlannedPanel:
-    """Return a panel with more seeds in the cells that cannot be told from the best of their column.
+    """Return a panel with the most seeds in the cells that cannot be told from the best of their column.
 
     Args:
-        panel: the runs that have results.
-        more: the same panel with the most seeds in every cell.
-        metrics: of the table; the first one tells.
         results: of the runs of the panel.
+        metrics: of the table; the first one tells.
+        panel: with the seeds that every cell has.
+        most: the same panel with the most seeds in every cell.
     """
     found = _panel(panel, metrics, results)
     leaders = {column.title: best(found, metrics[0], column.title) for column in found.columns}
     # A row that is first alone has been told apart.
     tied = {(row, column) for column, rows in leaders.items() if len(rows) > 1 for row in rows}
     have = {planned.run for planned in panel.runs}
-    runs = tuple(p for p in more.runs if p.run in have or (p.row.title, p.column.title) in tied)
+    runs = tuple(p for p in most.runs if p.run in have or (p.row.title, p.column.title) in tied)
     return replace(panel, runs=runs)
 
 
@@ -258,7 +268,7 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, report: Repor
 
 def _possible(table: Table, settings: Settings, tuning: Tuning) -> list[Run]:
     """Return all runs that a table may need, whatever temperatures are chosen and cells get more seeds."""
-    settings = replace(settings, seeds=max(settings.seeds, settings.most_seeds))
+    settings = settings.with_most_seeds
     grids = {method.name: possible(method.grid) for method, _ in tuning}
     runs = list(tuning.values())
     runs += [replace(run, temperature=t) for (method, _), run in tuning.items() for t in grids[method.name]]

@@ -40,10 +40,11 @@ WORKS = (
     *(f"{part}{family}" for part in (VALUES, MATRIX, PEER) for family in ("odd_even", "bitonic")),
     *METHODS,
 )
-# A work whose call takes more seconds is left out.
+# A work is left out if a call takes more seconds, or would take more by what it took at a smaller n.
 LIMIT = 20.0
-# So is one that would take more than that, or than this share of the machine's memory, by a smaller n.
+# So is one that would take more than this share of the machine's memory.
 MOST_MEMORY = 0.4
+# From this n on time and memory grow as they do on larger n.
 LEAST_TELLING = 128
 # Items of a call: all works on one n have the same batch. As in the paper's table of large n.
 ITEMS = 4096
@@ -144,8 +145,7 @@ def _reason(work: str, n: int, timings: Sequence[Timing]) -> str:
             continue
         if smaller.reason:
             return f"it was left out at n = {smaller.n}"
-        # Of fewer items time and memory do not yet grow as they will.
-        if smaller.n < LEAST_TELLING:
+        if smaller.n < max(LEAST_TELLING, timings[-1].n):  # the largest tells most
             continue
         try:
             growth = _batch(n) * _growth(work, smaller.n, n)

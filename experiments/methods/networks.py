@@ -184,7 +184,7 @@ def depth(name: str, n: int) -> int:
     try:
         return max(1, describe(network, n).depth)
     except nsc.NscError as error:
-        raise ExperimentError(f"method {name!r} with n = {n} has no steepness / depth: {error}") from None
+        raise ExperimentError(f"method {name!r}: {error}") from None
 
 
 def _check_wires(network: str, n: int) -> None:

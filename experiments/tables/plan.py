@@ -38,6 +38,11 @@ class Settings:
     sizes: tuple[int, ...] = ()
     most_seeds: int = 0
 
+    @property
+    def with_most_seeds(self) -> Settings:
+        """The same with the most seeds in every cell."""
+        return replace(self, seeds=max(self.seeds, self.most_seeds))
+
 
 @dataclass(frozen=True)
 class PlannedRun:

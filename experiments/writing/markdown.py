@@ -127,15 +127,16 @@ def tuned_table(tuned: Sequence[Tuned]) -> str:
 
 
 def failures(finished: Finished) -> list[str]:
-    """Return a sentence for every outcome without figures."""
-    return [
-        f"{f'{panel.title}, ' if panel.title else ''}{cell.row}, {cell.column}"
-        f"{f', seed {outcome.run.seed}' if outcome.run else ''}: {outcome.failure}"
-        for panel in finished.panels
-        for cell in panel.cells
-        for outcome in cell.outcomes
-        if outcome.failure
-    ]
+    """Return a sentence for every outcome without figures; the panels that share one stand in front of it."""
+    panels: dict[str, list[str]] = {}
+    for panel in finished.panels:
+        for cell in panel.cells:
+            for outcome in cell.outcomes:
+                if outcome.failure:
+                    seed = f", seed {outcome.run.seed}" if outcome.run else ""
+                    text = f"{cell.row}, {cell.column}{seed}: {outcome.failure}"
+                    panels.setdefault(text, []).append(panel.title)
+    return [", ".join(filter(None, (comparing.listed(titles), text))) for text, titles in panels.items()]
 
 
 def _how_long(finished: Finished) -> str:

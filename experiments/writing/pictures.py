@@ -83,7 +83,7 @@ def _drawn(finished: Finished) -> bytes:
 
 
 def _metrics(finished: Finished, content: tuple[str, ...]) -> list[tuple[Panel, str]]:
-    """Return the metrics of all panels; without our figures those that the paper has."""
+    """Return what to draw: each metric of each panel, or, of the paper's numbers alone, those that it has."""
     return [
         (panel, metric)
         for panel in finished.panels

@@ -76,7 +76,7 @@ class Row:
 
     Attributes:
         title: such as the title of a method.
-        reference: shown, but never compared: it learns from more than the other rows.
+        reference: shown, but never compared: it learns from more, or does less, than the other rows.
     """
 
     title: str

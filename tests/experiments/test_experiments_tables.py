@@ -193,13 +193,16 @@ def test_every_table_on_toy_data(
 
 def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.timing.ROUND_SECONDS", 0.002)
-    words = ("--method", "P of bitonic", "--method", "bitonic", "--method", "soft_sort", "--n", 4)
+    works = ("P of bitonic", "values of bitonic", "bitonic", "soft_sort", "regression")
+    words = (*(word for work in works for word in ("--method", work)), "--n", 4)
     result = invoke("runtime", *words, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     page = (tmp_path / "runtime-cpu.md").read_text()
     assert "P of Bitonic" in page
     assert "SoftSort" in page
     assert "On 1 thread" in page
+    rows = json_table.read(tmp_path / "runtime-cpu.json").panels[0].rows
+    assert [row.title for row in rows if row.reference] == ["values of Bitonic", "Regression"]
 
 
 @pytest.mark.usefixtures("tiny")

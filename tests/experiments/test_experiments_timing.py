@@ -89,7 +89,7 @@ def test_a_work_that_would_not_fit_is_not_tried(monkeypatch: pytest.MonkeyPatch)
 def test_a_network_of_too_many_comparators_is_left_out() -> None:
     small, large = measure(("values of odd_even",), (128, 16384))
     assert small.seconds is not None
-    assert "would have 134,209,536 comparators" in large.reason
+    assert large.reason.startswith("method 'odd_even': odd_even at n = 16,384 would have 134,209,536 ")
 
 
 def test_works_on_networks_grow_with_their_depth_too(monkeypatch: pytest.MonkeyPatch) -> None:

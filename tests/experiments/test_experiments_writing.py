@@ -410,6 +410,12 @@ def test_a_measurement_without_training_has_a_page_too():
     assert "| Network | ours | **1.1 µs** | 50 ms |" in text
 
 
+def test_panels_that_lack_a_figure_for_one_reason_share_a_sentence():
+    one, two = (replace(times().panels[0], title=title) for title in ("1 thread", "2 threads"))
+    text = " ".join(markdown(times(panels=(one, two))).split())
+    assert "- 1 thread and 2 threads, Other, n = 1024: a call takes more than 20 s" in text
+
+
 def test_every_field_of_a_run_is_on_the_page():
     names = [field.name for field in fields(Run)]
     shown = [row.split("|")[1].strip() for row in runs_table(finished()).splitlines()[2:]]
