@@ -51,8 +51,8 @@ ITEMS = 4096
 ROUNDS = 9
 # A quick work repeats its call in each round, for so many seconds.
 ROUND_SECONDS = 0.05
-# The rounds on one n end after so many seconds, but not before there are LEAST_ROUNDS of them.
-GROUP_SECONDS = 20.0
+# A work takes no more rounds after so many seconds of its own, but at least LEAST_ROUNDS.
+WORK_SECONDS = 2.0
 LEAST_ROUNDS = 3
 # The system counts memory by pages and in batches. Samples are added until a call takes this much.
 LEAST_BYTES = 16 << 20
@@ -276,6 +276,12 @@ class _Turn:
         """Samples of a call."""
         return _batch(self.n)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it takes no more rounds."""
+        took = sum(self.rounds) * self.repeats
+        return len(self.rounds) >= (LEAST_ROUNDS if took > WORK_SECONDS else ROUNDS)
+
     def prepare(self) -> None:
         """Warm up, and find the repeats; or the reason to leave the work out."""
         torch.manual_seed(0)
@@ -313,11 +319,8 @@ class _Turn:
 
 
 def _take_turns(turns: Sequence[_Turn]) -> None:
-    begin = time.perf_counter()
-    for number in range(ROUNDS):
-        if number >= LEAST_ROUNDS and time.perf_counter() - begin > GROUP_SECONDS:
-            break
-        for turn in turns:
+    while left := [turn for turn in turns if not turn.is_over]:
+        for turn in left:
             turn.take()
 
 
