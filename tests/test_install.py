@@ -209,8 +209,15 @@ def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_pat
         assert shown in text, (line, text)
 
 
-@pytest.mark.parametrize("torch", ["with_torch", "without_torch"])
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+@pytest.mark.parametrize(
+    ("page", "torch"),
+    [
+        ("README.md", "with_torch"),
+        ("README.md", "without_torch"),
+        ("docs/start.md", "without_torch"),
+        pytest.param("docs/start.md", "with_torch", marks=pytest.mark.nightly("more pages build kernels")),
+    ],
+)
 def test_what_a_first_reader_runs(installed, page, torch, request, tmp_path):
     """Without torch, the blocks of Python that have the word are left out."""
     text = (ROOT / page).read_text("utf-8").replace("```{code-cell}", "```python")

@@ -138,7 +138,7 @@ def test_weights(data):
 
 
 @SLOW
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(data=st.data())
 @pytest.mark.parametrize("mode", MODES)
 def test_filters(mode, data):

@@ -21,6 +21,7 @@ from nsc.join.budget import budget_of
 from nsc.join.exact import exact_kernel
 
 pytestmark = pytest.mark.slow("wrong kernels are built")
+MORE = pytest.mark.nightly("more kernels of 128 wires run")
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("templates/relaxed", "templates/exact", "templates/windows", "library")
@@ -46,12 +47,8 @@ PACKAGES = {
 
 
 # What is in all packages, but runs in few.
-OF_FEW = {
-    "library/nsc/exact/": ["logistic"],
-    **{
-        f"library/nsc/relaxed/{name}.h": ["merge"] for name in ("block_paths", "final_merge", "merge_columns")
-    },
-}
+OF_A_MERGE = [f"library/nsc/relaxed/{name}.h" for name in ("block_paths", "final_merge", "merge_columns")]
+OF_FEW = {"library/nsc/exact/": ["logistic"], **{file: ["merge"] for file in OF_A_MERGE}}
 
 
 def mutated(name: str) -> str:
@@ -167,7 +164,14 @@ def search_is_right():
             return False
 
 
-@pytest.mark.parametrize("number", range(1, len(NUMBERED) + 1))
+def numbers():
+    """Yield the numbers of the mutants, by day one for each file of a merge: its kernel runs for seconds."""
+    for number, (file, *mutant) in enumerate(NUMBERED, start=1):
+        is_more = file in OF_A_MERGE and tuple(mutant) != MUTANTS[file][0]
+        yield pytest.param(number, marks=MORE) if is_more else number
+
+
+@pytest.mark.parametrize("number", numbers())
 def test_verify_refuses_a_mutant(number, folder, tmp_path, monkeypatch):
     file, marked, wrong = NUMBERED[number - 1]
     monkeypatch.setenv("NSC_MUTANT", str(number))

@@ -158,7 +158,7 @@ def test_compilers_take_every_text_without_a_warning(compiler, standard, tmp_pat
     ("compiler", "standard", "level"),
     [
         ("gcc", "c11", "-O2"),
-        ("clang", "c++11", "-O3"),
+        pytest.param("clang", "c++11", "-O3", marks=MORE),
         pytest.param("gcc", "c11", "-O0", marks=MORE),
         pytest.param("gcc", "c11", "-O1", marks=MORE),
         pytest.param("gcc", "c11", "-O3", marks=MORE),

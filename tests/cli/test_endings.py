@@ -140,7 +140,10 @@ SCRIPT = "import sys\nfrom nsc.__main__ import main\nif __name__ == '__main__':\
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.parametrize("words", [["-m", "nsc"], ["nsc"]], ids=["module", "script"])
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(["-m", "nsc"], id="module"), pytest.param(["nsc"], id="script", marks=MORE)],
+)
 def test_an_interrupt_at_any_import_is_clean(words, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(AT_EVERY_IMPORT, encoding="utf-8")

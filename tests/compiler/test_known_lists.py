@@ -84,7 +84,7 @@ def test_what_is_found_is_smaller_than_published(entry):
     assert all((entry.by, entry.date, entry.how))
 
 
-@pytest.mark.slow("proofs and searches are long")
+@pytest.mark.nightly("proofs take many seconds")
 def test_each_selection_that_was_found_costs_less_than_what_nsc_constructs():
     for entry in SELECTED:
         k, network = int(entry.kind.removeprefix("top-")), entry.network

@@ -69,7 +69,7 @@ def test_a_merge_selects_its_ranks_of_any_two_ascending_lists(p, q, data):
     assert (merge.network.apply(inputs)[:, list(merge.outputs)] == outputs).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(windows())
 def test_every_plan_is_proved(window):
     planned = plan(window)

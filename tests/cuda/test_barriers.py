@@ -18,7 +18,7 @@ from nsc.runtime.relaxed import cuda
 NIGHTLY_BARRIER = pytest.mark.nightly("each barrier is taken out")
 # A call of a barrier in the library of headers; how many there are, and those whose lack shows quickly.
 BARRIER = re.compile(r"(?<![\w:])(?:Tile<Plan, real>::wait|share\.wait|wait|__syncwarp|__syncthreads)\(\);")
-BARRIERS, QUICK_BARRIERS = 24, (2, 13, 18)
+BARRIERS, QUICK_BARRIERS = 24, (2, 13)
 # One warp a tile, several, and tiles so narrow that a task has several slices: type, wires, shared memory and
 # batch. A barrier that all of them can do without is one too many.
 PLACES = {

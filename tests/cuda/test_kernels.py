@@ -43,7 +43,7 @@ NIGHTLY = pytest.mark.nightly("more sizes run on the CPU")
 # From this many wires on, fewer routings are tested.
 MANY_WIRES = 128
 # Their widths are between others'.
-NIGHTLY_WIRES = (5, 64, 256)
+NIGHTLY_WIRES = (5, 33, 64, 256)
 # Up to this many wires all shapes have straight-line code here.
 MOST_STRAIGHT_WIRES = 32
 FEWER = [
@@ -241,7 +241,7 @@ def test_tiles_narrower_than_a_warp(device):
     """A device with less shared memory has several teams of threads in a warp."""
     emulated = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
     assert emulated.program.launches.tile_lanes == 8
-    for routing, columns in ROUTED:
+    for routing, columns in FEWER:
         emulated.program.order = "shuffled"
         emulated.check(routing, columns, batch=3)
     shared = device("bitonic", 136, shared_bytes=5 * 136 * 8, straight_line=0)

@@ -11,6 +11,7 @@ from machine_code import COUNTED, MOST_REGISTERS, WITHOUT_SPILLS
 from nsc.runtime.build import nvrtc
 
 pytestmark = pytest.mark.slow("NVRTC compiles for a minute")
+LARGE = pytest.mark.nightly("NVRTC compiles large networks")
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "machine_code.md"
 # The version that the table was counted with.
@@ -41,6 +42,7 @@ def rows(network, figures):
 
 
 @pytest.mark.usefixtures("of_the_version")
+@LARGE
 def test_a_network_without_spills_is_as_in_the_table():
     figures = machine_code.figures(*WITHOUT_SPILLS)
     for name, (registers, spilled, stack, _) in figures.items():
@@ -50,14 +52,14 @@ def test_a_network_without_spills_is_as_in_the_table():
 
 
 @pytest.mark.usefixtures("of_the_version")
-@pytest.mark.nightly("NVRTC compiles large networks")
+@LARGE
 def test_the_table_is_true(golden):
     golden("machine_code.md", HEAD + "".join(rows(each, machine_code.figures(*each)) for each in COUNTED))
 
 
 @pytest.mark.parametrize(
     "n",
-    [128, *(pytest.param(n, marks=pytest.mark.nightly("NVRTC compiles large networks")) for n in (32, 64))],
+    [128, *(pytest.param(n, marks=LARGE) for n in (32, 64))],
 )
 def test_several_rows_of_a_tensor_are_asked_for_at_a_time(n):
     """Else each row of a payload or a gradient would cost the time of a read from memory."""

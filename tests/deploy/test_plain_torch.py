@@ -9,6 +9,8 @@ import torch
 import nsc
 from nsc.compiler.relaxed.relaxations import SIGMOIDS
 
+# torch's exporter and onnxruntime take half a minute of a processor.
+ONNX = pytest.mark.nightly("torch writes ONNX")
 N = 4
 BATCH = {0: torch.export.Dim("batch", min=2, max=100)}
 
@@ -72,7 +74,7 @@ def test_it_ends_with_its_block():
     assert [node for node in program.graph.nodes if "nsc" in str(node.target)]
 
 
-@pytest.mark.slow("torch writes ONNX")
+@ONNX
 def test_onnx_computes_the_same_values(model, program, tmp_path):
     x = torch.randn(7, N)
     results = results_of(program, x, tmp_path)
@@ -81,7 +83,7 @@ def test_onnx_computes_the_same_values(model, program, tmp_path):
             np.testing.assert_allclose(actual, expected.numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.nightly("torch writes ONNX with each relaxation")
+@ONNX
 # onnxruntime has no Erf of float64, by which gaussian is exact in its tails.
 @pytest.mark.parametrize("relaxation", [name for name in SIGMOIDS if name != "gaussian"])
 def test_onnx_has_every_relaxation(relaxation, tmp_path):

@@ -126,7 +126,11 @@ while BUILD == "background" and op.kernel.library() is None:
 
 @pytest.mark.parametrize(
     ("build", "term", "is_shown"),
-    [("wait", "xterm-256color", True), ("wait", "dumb", False), ("background", "xterm-256color", False)],
+    [
+        ("wait", "xterm-256color", True),
+        ("background", "xterm-256color", False),
+        pytest.param("wait", "dumb", False, marks=pytest.mark.nightly("more terminals see a build")),
+    ],
 )
 def test_a_terminal_says_what_a_call_waits_for(compiler, build, term, is_shown):
     def wait_and_go():

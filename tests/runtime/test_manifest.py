@@ -27,6 +27,7 @@ from nsc.runtime.relaxed.library import Library
 
 pytestmark = pytest.mark.slow("every field of packages is edited")
 
+MORE = pytest.mark.nightly("every field of more packages is edited")
 EDITS = Path(__file__).parent / "edit_manifests.py"
 
 
@@ -34,7 +35,7 @@ EDITS = Path(__file__).parent / "edit_manifests.py"
     ("request_", "build"),
     [
         (Request("bitonic", 4, targets=("cpu", "cuda")), "wait"),
-        (Request("bitonic", 4, targets=("cpu", "cuda")), "engine"),
+        pytest.param(Request("bitonic", 4, targets=("cpu", "cuda")), "engine", marks=MORE),
         (Request("bitonic", 6, select=top_k(2)), "engine"),
     ],
 )

@@ -188,6 +188,7 @@ def test_distributed_data_parallel_in_two_processes(tmp_path):
     assert output.split() == ["agree", "True"]
 
 
+@pytest.mark.nightly("processes train together")
 def test_fsdp2_in_one_process(tmp_path):
     """A learnable steepness is sharded as other parameters are: it has an axis, and their dtype."""
     output = run(

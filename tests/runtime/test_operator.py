@@ -51,26 +51,35 @@ def close(actual, expected, dtype):
 
 SLOW = pytest.mark.slow("many kernels are built")
 MORE = pytest.mark.nightly("more sizes, families and dtypes are built")
-# By day each sigmoid is built as it is in float64 and free of errors in float32, the logistic one in both
-# forms and types. Other tests of float64 take these kernels.
+# By day each sigmoid is built in float64, the logistic one in both types and free of errors too. Other tests
+# of float64 take these kernels.
 VARIANTS = [
-    *(
-        pytest.param(sigmoid, 0.25, error_free, dtype, marks=[] if sigmoid == "logistic" else SLOW)
-        for sigmoid in SIGMOIDS
-        for error_free, dtype in ((False, torch.float64), (True, torch.float32))
-    ),
+    ("logistic", 0.25, False, torch.float64),
+    ("logistic", 0.25, True, torch.float32),
     *(
         pytest.param(*each, marks=SLOW)
         for each in (
             ("logistic", 0.25, False, torch.float32),
-            ("logistic", 0.25, True, torch.float64),
-            *(("logistic", art_lambda, False, torch.float64) for art_lambda in (0, 0.4, 0.5)),
+            ("logistic", 0, False, torch.float64),
+            *((sigmoid, 0.25, False, torch.float64) for sigmoid in SIGMOIDS[1:]),
         )
     ),
     *(
-        pytest.param(sigmoid, 0.25, error_free, dtype, marks=MORE)
-        for sigmoid in SIGMOIDS[1:]
-        for error_free, dtype in ((False, torch.float32), (True, torch.float64))
+        pytest.param(*each, marks=MORE)
+        for each in (
+            ("logistic", 0.25, True, torch.float64),
+            ("logistic", 0.4, False, torch.float64),
+            ("logistic", 0.5, False, torch.float64),
+            *(
+                (sigmoid, 0.25, error_free, dtype)
+                for sigmoid in SIGMOIDS[1:]
+                for error_free, dtype in (
+                    (False, torch.float32),
+                    (True, torch.float32),
+                    (True, torch.float64),
+                )
+            ),
+        )
     ),
 ]
 

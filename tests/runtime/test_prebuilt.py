@@ -101,7 +101,12 @@ def test_a_kernel_and_an_engine_serve_without_a_compiler(package, tmp_path):
         ({"NSC_BUILD": "engine"}, ["Library", "Engine"], []),
         ({"NSC_BUILD": "wait"}, ["Library", "Library"], ["odd_even_5"]),
         ({"NSC_CXXFLAGS": "-O0"}, ["Library", "Library"], ["bitonic_4", "odd_even_5"]),
-        ({"NSC_CXX": "g++ -O0"}, ["Library", "Library"], ["bitonic_4", "odd_even_5"]),
+        pytest.param(
+            {"NSC_CXX": "g++ -O0"},
+            ["Library", "Library"],
+            ["bitonic_4", "odd_even_5"],
+            marks=pytest.mark.nightly("a compiler that is named builds, too"),
+        ),
     ],
 )
 def test_a_compiler_builds_what_is_not_there_and_what_its_user_asks_for(

@@ -18,6 +18,8 @@ from nsc.nn import SortingNetwork
 
 pytestmark = pytest.mark.slow("processes start, and import torch")
 
+# Four processes import torch's compiler, and trace; one test of samples shows by day that they can.
+COMPILED = pytest.mark.nightly("torch compiles")
 DOUBLE = torch.float64
 close = functools.partial(torch.testing.assert_close, rtol=1e-10, atol=1e-12)
 # Of rounding in float32, summed in another order.
@@ -83,10 +85,7 @@ def test_samples_of_processes_are_as_of_one(four, key):
 
 @pytest.mark.parametrize(
     "key",
-    [
-        pytest.param(key, marks=[] if key == "losses" else pytest.mark.nightly("torch compiles"))
-        for key in COLUMNS
-    ],
+    [pytest.param(key, marks=[] if key == "networks" else COMPILED) for key in COLUMNS],
 )
 def test_compiled_programs_of_samples(four, key):
     four.run(check_column, key, 4, "aot_eager")
@@ -166,7 +165,7 @@ def test_operands_of_other_placements(four):
     four.run(check_placements)
 
 
-def check_operators() -> None:
+def check_operators(is_compiled: bool) -> None:
     from torch.distributed.tensor import Shard
 
     op, median = nsc.compile("bitonic", 8, dtypes=("float64",)), nsc.compile_filter(3)
@@ -180,18 +179,19 @@ def check_operators() -> None:
         (images, lambda x, s: ops.filter(x, median._key, "reflect", 0.0, 0, [0, 0])),
     ]
     for operand, call in calls:
-        for called in (call, torch.compile(call, fullgraph=True, backend="aot_eager")):
-            leaf, sharded = operand.clone().requires_grad_(), shared(operand, Shard(0)).requires_grad_()
-            expected, found = call(leaf, steepness), called(sharded, shared(steepness, Shard(0)))
-            expected.square().sum().backward()
-            found.square().sum().backward()
-            assert found.placements == (Shard(0),)
-            close(found.full_tensor(), expected)
-            close(sharded.grad.full_tensor(), leaf.grad)
+        called = torch.compile(call, fullgraph=True, backend="aot_eager") if is_compiled else call
+        leaf, sharded = operand.clone().requires_grad_(), shared(operand, Shard(0)).requires_grad_()
+        expected, found = call(leaf, steepness), called(sharded, shared(steepness, Shard(0)))
+        expected.square().sum().backward()
+        found.square().sum().backward()
+        assert found.placements == (Shard(0),)
+        close(found.full_tensor(), expected)
+        close(sharded.grad.full_tensor(), leaf.grad)
 
 
-def test_the_operators_of_torch_take_dtensors(four):
-    four.run(check_operators)
+@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=COMPILED)])
+def test_the_operators_of_torch_take_dtensors(four, is_compiled):
+    four.run(check_operators, is_compiled)
 
 
 def check_refused() -> None:
@@ -338,10 +338,10 @@ def check_lists(of_x: int | None, of_target: int | None, backend: str | None) ->
     close(sharded.grad.full_tensor(), leaf.grad)
 
 
+@pytest.mark.parametrize("backend", [None, pytest.param("aot_eager", marks=COMPILED)])
 @pytest.mark.parametrize(("of_x", "of_target"), [(1, 1), (None, 1), (1, None)])
-def test_lists_spread_over_processes(four, of_x, of_target):
-    four.run(check_lists, of_x, of_target, None)
-    four.run(check_lists, of_x, of_target, "aot_eager")
+def test_lists_spread_over_processes(four, of_x, of_target, backend):
+    four.run(check_lists, of_x, of_target, backend)
 
 
 def check_payload() -> None:
@@ -423,24 +423,24 @@ def test_few_values_are_exchanged_of_an_axis_that_is_spread(four, words):
             four.run(check_selected, words, dtype, dim)
 
 
-def check_selected_of_a_mesh() -> None:
+def check_selected_of_a_mesh(is_compiled: bool) -> None:
     from torch.distributed.tensor import Replicate, Shard
 
     op, x = nsc.compile("bitonic", 32, select=nsc.top_k(3)), random(5, 32)
     cut = shared(x, Shard(0), Shard(1), mesh=(2, 2))
-    for call in (op.hard_select, torch.compile(op.hard_select, backend="aot_eager")):
-        found = call(cut)
-        assert found.values.placements == (Shard(0), Replicate())
-        for each, other in zip(found, op.hard_select(x), strict=True):
-            close(each.full_tensor(), other)
+    found = (torch.compile(op.hard_select, backend="aot_eager") if is_compiled else op.hard_select)(cut)
+    assert found.values.placements == (Shard(0), Replicate())
+    for each, other in zip(found, op.hard_select(x), strict=True):
+        close(each.full_tensor(), other)
     lengths = torch.tensor([32, 3, 9, 1, 20])
     found = op.hard_select(cut, lengths=shared(lengths, Shard(0), Replicate(), mesh=(2, 2)))
     for each, other in zip(found, op.hard_select(x, lengths=lengths), strict=True):
         close(each.full_tensor(), other)
 
 
-def test_values_are_exchanged_by_a_dimension_of_a_mesh(four):
-    four.run(check_selected_of_a_mesh)
+@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=COMPILED)])
+def test_values_are_exchanged_by_a_dimension_of_a_mesh(four, is_compiled):
+    four.run(check_selected_of_a_mesh, is_compiled)
 
 
 def wait_for_the_others(rank_that_dies: int) -> str:

@@ -479,15 +479,17 @@ REFUSED: dict[str, dict[str, str]] = {
 
 # Modes that trace or compile for seconds, and the columns that show them each day: each operator of torch is
 # in one of them. What stands on these operators is shown at night.
-OPERATORS = ("sorter", "losses", "exact", "filter")
+OPERATORS = ("networks", "exact", "filter")
 DAILY = {
-    "`func.jvp`, `func.jacfwd`, `func.linearize`": ("losses", "exact", "filter"),
-    "`torch.compile`, `fullgraph=True`": ("sorter", "filter"),
-    "`torch.compile`, `dynamic=True`": ("losses", "exact", "filter"),
-    "`torch.compile` by Inductor": ("losses", "filter"),
+    "`func.jvp`, `func.jacfwd`, `func.linearize`": OPERATORS,
+    "`torch.compile`, `fullgraph=True`": ("networks", "filter"),
+    "`torch.compile`, `dynamic=True`": OPERATORS,
+    "`torch.compile` by Inductor": ("networks",),
     "`torch.compile` of `grad`, `vjp`, `jacrev`, `vmap`": OPERATORS,
-    "`torch.compile` of `jvp`, `jacfwd`, `hessian`": ("losses", "filter"),
+    "`torch.compile` of `jvp`, `jacfwd`, `hessian`": ("networks", "filter"),
     "compiled autograd": OPERATORS,
+    "`torch.export`": OPERATORS,
+    "`torch.export` for any batch": OPERATORS,
 }
 NIGHTLY = pytest.mark.nightly("torch compiles or traces each kind of thing in each mode")
 
