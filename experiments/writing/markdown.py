@@ -23,6 +23,7 @@ def markdown(finished: Finished, level: int = 1) -> str:
     reading = f" {how_to_read([finished])}" if level == 1 else ""
     parts = [
         f"{mark} {finished.heading}",
+        *who_is_first(finished),
         paragraph(f"In the paper: {finished.source}. Made by `{finished.command}`.{reading}"),
         f"![{finished.heading}]({finished.stem}.png)",
     ]
@@ -40,6 +41,17 @@ def markdown(finished: Finished, level: int = 1) -> str:
 _TUNED = (
     "Each grid with the metric on the validation part in %, of one run each; the chosen temperature is bold."
 )
+
+
+def who_is_first(finished: Finished) -> list[str]:
+    """Return what the figures say first of all: who is first in each column of each panel."""
+    sentences = [
+        ", ".join(filter(None, (panel.title, sentence)))
+        for panel in finished.panels
+        for sentence in comparing.who_is_first(panel)
+    ]
+    metrics = dict.fromkeys(METRICS[panel.metrics[0]].title for panel in finished.panels)
+    return _section("", f"Who is first, by {comparing.listed(list(metrics))}:", bullets(sentences))
 
 
 def _panel(panel: Panel, mark: str) -> list[str]:
@@ -90,13 +102,10 @@ def _texts(panel: Panel, metric: str, row: Row, column: Column, best: list[str])
 
 def _agreement(panel: Panel, mark: str) -> list[str]:
     claims = comparing.claims(panel)
-    first = bullets(comparing.who_is_first(panel))
-    if not claims:
-        return _section(f"{mark} Who is first, by {METRICS[panel.metrics[0]].title}", "", first)
     lines = [[claim.text, METRICS[claim.metric].title, *map(", ".join, claim.places)] for claim in claims]
     text = "Each line is two rows, or two columns, that the paper has in an order, and where ours agree."
     heads = ["the paper says", "by", *comparing.VERDICTS]
-    return [f"{mark} The paper says, we found", first, paragraph(text), table(heads, lines, left=len(heads))]
+    return _section(f"{mark} The paper says, we found", text, table(heads, lines, left=len(heads)))
 
 
 def gap_table(panel: Panel) -> str:

@@ -344,17 +344,25 @@ def one_seed():
 
 
 def test_one_seed_has_nothing_bold_and_says_why():
-    text = markdown(one_seed())
-    figures_of_table, rest = text.split("## Who is first")
+    conclusions, figures_of_table = markdown(one_seed()).split("In the paper: ")
+    figures_of_table, _ = figures_of_table.split("\n## Training and test")
     assert "| Network | 90.0 (0.4 by the sample) |" in figures_of_table
     assert "**" not in figures_of_table
     below = figures_of_table[figures_of_table.rindex("|") :]
     assert "contains neither the spread over seeds nor that over other test images" in below
-    assert "Network has the highest EM5; with one seed the rows cannot be told apart." in rest
+    assert "Network has the highest EM5; with one seed the rows cannot be told apart." in conclusions
     assert "Shares of one seed have no error over seeds" in how_to_read([one_seed()])
     assert "√(p (1 − p) / m)" in how_to_read([one_seed()])
     assert "bold" not in how_to_read([one_seed()])
     assert "bold" in how_to_read([one_seed(), finished()])
+
+
+def test_a_page_begins_with_what_its_figures_say():
+    lines = markdown(finished()).splitlines()
+    assert lines[2] == "Who is first, by EM5:"
+    assert lines[4].startswith(f"- {comparing.who_is_first(panel())[0][:40]}")
+    titled = replace(finished(), panels=(replace(panel(), title="Sizes"),))
+    assert f"- Sizes, {comparing.who_is_first(panel())[0][:40]}" in markdown(titled)
 
 
 def test_the_error_by_the_sample_is_explained_only_where_it_is_shown():
