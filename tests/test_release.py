@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from copies import ROOMS, copy_project
 
+ROOT = Path(__file__).parents[1]
 TREE = (
     *ROOMS,
     *("tools", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", ".gitignore"),
@@ -105,6 +106,13 @@ def test_a_tag_is_of_one_commit(release):
     assert not_ok(release.clean_tree).startswith("1 file")
     commit(release)
     assert "raise the version" in not_ok(release.tag)
+
+
+def test_the_check_list_runs_tests_that_exist(release):
+    for selected in release.TESTS.values():
+        file, _, name = selected.partition("::")
+        text = (ROOT / file).read_text("utf-8")
+        assert not name or f"def {name}(" in text, selected
 
 
 def test_the_check_list_says_ok_or_not_ok(release, capsys):
