@@ -22,7 +22,7 @@ DIGITS = 50
 NAME = "as_users_build_it"
 SMOOTH = [sigmoid for sigmoid in exact.SIGMOIDS if sigmoid != "hard"]
 DTYPES = ["float32", "float64"]
-MORE = pytest.mark.nightly("the trick meets more sigmoids, and each way both types")
+MORE = pytest.mark.nightly("more sigmoids, strengths and types are compared with 50 digits")
 
 
 def points(dtype, count):
@@ -99,8 +99,8 @@ def test_both_weights_are_within_4_units_of_their_tails(sigmoid, permutation, dt
     assert torch.equal(beta, weights(op, -gaps, permutation=permutation)[0])
 
 
-# The trick is a function of its own: one family takes roots and powers. Of the others, any two of sigmoid,
-# strength and dtype meet at night.
+# The trick is a function of its own: one family takes roots and powers. Any two of the other sigmoids,
+# strengths and dtypes meet at night.
 STRENGTHS = [
     ("reciprocal", 0.25, "float32"),
     ("reciprocal", 0.25, "float64"),
