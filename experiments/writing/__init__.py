@@ -8,6 +8,7 @@ markdown    a table as a page
 pictures    a table as a picture
 console     a table on the terminal
 json_table  a table as JSON, and back
+csv_figures figures as CSV
 files       these files in a folder, and the report of a folder
 """
 

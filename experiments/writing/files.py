@@ -1,4 +1,4 @@
-"""The files of finished tables: NAME-DATA-PROFILE.json, .md and .png, and the report of a folder."""
+"""The files of finished tables, NAME-DATA-PROFILE.json, .md and .png, and the report of a folder."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.errors import ExperimentError
-from experiments.writing import comparing, json_table
+from experiments.writing import comparing, csv_figures, json_table
 from experiments.writing.explaining import how_to_read
 from experiments.writing.markdown import markdown, paragraph, table
 from experiments.writing.records import Finished
 
 REPORT = "README.md"
+FIGURES = "figures.csv"
 HEADING = "# The paper's tables"
 
 
@@ -36,7 +37,9 @@ def write(folder: Path, finished: Finished) -> list[Path]:
 
 
 def report(folder: Path) -> Path:
-    """Write all tables of a folder as one page into its README.md, and their pictures; return its path.
+    """Write all tables of a folder as one page into its README.md; return its path.
+
+    Beside it are their pictures, and all figures in figures.csv.
 
     Raises:
         ExperimentError: the folder has no table, or one that is damaged, or a README.md that is no such page,
@@ -45,8 +48,15 @@ def report(folder: Path) -> Path:
     from experiments.writing import pictures
 
     _check_report(folder / REPORT)
-    drawn = {f"{each.stem}.png": pictures.draw(each) for each in _tables(folder)}
-    return _write_all(folder, {REPORT: page(folder).encode(), **drawn})[0]
+    found = tables(folder)
+    contents = {file: text.encode() for file, text in report_of(found).items()}
+    drawn = {f"{each.stem}.png": pictures.draw(each) for each in found}
+    return _write_all(folder, contents | drawn)[0]
+
+
+def report_of(found: Sequence[Finished]) -> dict[str, str]:
+    """Return the texts of a report, by file."""
+    return {REPORT: _page(found), FIGURES: csv_figures.to_csv(found)}
 
 
 def _check_report(path: Path) -> None:
@@ -64,21 +74,12 @@ def _check_report(path: Path) -> None:
         )
 
 
-def page(folder: Path) -> str:
-    """Return all tables of a folder as one page of Markdown with an index; pictures are linked.
-
-    JSON files that are no tables are left out, see `json_table.is_table`. The order is that of the sources:
-    the paper's tables by number, then its figures.
-
-    Raises:
-        ExperimentError: the folder has no table, or one that is damaged.
-    """
-    found = _tables(folder)
-    found.sort(key=lambda each: (_place(each.source), each.name, each.profile))
+def _page(found: Sequence[Finished]) -> str:
+    """Return tables as one page of Markdown with an index; pictures are linked."""
     head = paragraph(
-        "Every section is one table, made by the command below its heading. NAME-DATA-PROFILE.json has "
-        "every training. `python -m experiments report` makes this page from these files. The last three "
-        "columns of the list count the pairs of figures that the paper has in an order."
+        "Every section is one table, made by the command that it names. NAME-DATA-PROFILE.json has every "
+        f"training, {FIGURES} every figure. `python -m experiments report` makes this page from the JSON. "
+        "The last three columns of the list count the pairs of figures that the paper has in an order."
     )
     sections = [markdown(each, level=2) for each in found]
     return (
@@ -86,12 +87,19 @@ def page(folder: Path) -> str:
     )
 
 
-def _tables(folder: Path) -> list[Finished]:
+def tables(folder: Path) -> list[Finished]:
+    """Return the tables of a folder, in the order of their sources: the paper's tables, then its figures.
+
+    JSON files that are no tables are left out, see `json_table.is_table`.
+
+    Raises:
+        ExperimentError: the folder has no table, or one that is damaged.
+    """
     found = [json_table.read(path) for path in sorted(folder.glob("*.json")) if json_table.is_table(path)]
     if not found:
         known = "make one first, for example `python -m experiments mnist`"
         raise ExperimentError(f"{folder} has no tables (NAME-DATA-PROFILE.json): {known}")
-    return found
+    return sorted(found, key=lambda each: (_place(each.source), each.name, each.profile))
 
 
 def _index(found: Sequence[Finished]) -> str:

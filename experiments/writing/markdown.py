@@ -23,7 +23,7 @@ def markdown(finished: Finished, level: int = 1) -> str:
     reading = f" {how_to_read([finished])}" if level == 1 else ""
     parts = [
         f"{mark} {finished.heading}",
-        *who_is_first(finished),
+        *_conclusions(finished),
         paragraph(f"In the paper: {finished.source}. Made by `{finished.command}`.{reading}"),
         f"![{finished.heading}]({finished.stem}.png)",
     ]
@@ -43,15 +43,16 @@ _TUNED = (
 )
 
 
-def who_is_first(finished: Finished) -> list[str]:
-    """Return what the figures say first of all: who is first in each column of each panel."""
+def _conclusions(finished: Finished) -> list[str]:
+    """Return who is first in each column of each panel; nothing if no column has two rows."""
     sentences = [
         ", ".join(filter(None, (panel.title, sentence)))
         for panel in finished.panels
         for sentence in comparing.who_is_first(panel)
     ]
     metrics = dict.fromkeys(METRICS[panel.metrics[0]].title for panel in finished.panels)
-    return _section("", f"Who is first, by {comparing.listed(list(metrics))}:", bullets(sentences))
+    heading = f"Who is first, by {comparing.listed(list(metrics))}:"
+    return [heading, bullets(sentences)] if sentences else []
 
 
 def _panel(panel: Panel, mark: str) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import itertools
 import json
 import math
 import re
+import statistics
 import subprocess
 import sys
 import warnings
@@ -22,7 +25,7 @@ from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.writing import comparing, figures, json_table, report, show, write
 from experiments.writing.explaining import at_an_edge, how_to_read
-from experiments.writing.files import page
+from experiments.writing.files import report_of, tables
 from experiments.writing.markdown import markdown, metric_table, runs_table, tuned_table
 from experiments.writing.quantities import METRICS
 from experiments.writing.records import (
@@ -606,7 +609,7 @@ def test_a_report_has_all_tables_with_links_that_lead_somewhere(tmp_path):
     path = report(tmp_path)
     text = path.read_text(encoding="utf-8")
     assert path == tmp_path / "README.md"
-    assert text == page(tmp_path)
+    assert text == report_of(tables(tmp_path))["README.md"]
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == [
         "Four-digit numbers, digits, paper profile",
@@ -634,9 +637,31 @@ def test_a_folder_without_tables_has_no_report(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_page_of_the_repository_is_that_of_its_tables():
+def test_the_report_of_the_repository_is_that_of_its_tables():
     folder = Path(__file__).parents[2] / "experiments" / "results"
-    assert (folder / "README.md").read_text() == page(folder)
+    for file, text in report_of(tables(folder)).items():
+        assert (folder / file).read_text() == text
+
+
+def test_a_report_has_every_figure_for_programs(tmp_path):
+    write(tmp_path, finished())
+    write(tmp_path, times())
+    report(tmp_path)
+    lines = list(csv.DictReader((tmp_path / "figures.csv").read_text(encoding="utf-8").splitlines()))
+    for table in (finished(), times()):
+        for panel_ in table.panels:
+            for key, of in itertools.product(panel_.metrics, panel_.cells):
+                place = {"table": table.stem, "panel": panel_.title, "row": of.row, "column": of.column}
+                place |= {"metric": METRICS[key].title}
+                found = [line for line in lines if place.items() <= line.items()]
+                values = of.values(key)
+                assert len(found) == bool(values), place
+                for line in found:
+                    scale = 100 if line["unit"] == "%" else 1
+                    assert float(line["mean"]) == pytest.approx(scale * statistics.fmean(values), rel=1e-5)
+                    assert int(line["seeds"]) == len(values)
+                    paper = of.paper.get(key)
+                    assert line["paper"] == (f"{paper.value:.6g}" if paper else "")
 
 
 def test_a_report_does_not_replace_a_page_of_another_hand(tmp_path):
