@@ -144,7 +144,7 @@ def checked():
         )
 
 
-@pytest.mark.parametrize(("name", "entry"), checked())
+@pytest.mark.parametrize(("name", "entry"), list(checked()))
 def test_networks_that_were_found_are_certified(checkers, name, entry):
     """Their certificates are committed, claim what the list does, and are accepted."""
     file = ROOT / "compiler" / "families" / "known" / "found" / f"{entry.name}.cert"

@@ -171,7 +171,7 @@ def numbers():
         yield pytest.param(number, marks=MORE) if is_more else number
 
 
-@pytest.mark.parametrize("number", numbers())
+@pytest.mark.parametrize("number", list(numbers()))
 def test_verify_refuses_a_mutant(number, folder, tmp_path, monkeypatch):
     file, marked, wrong = NUMBERED[number - 1]
     monkeypatch.setenv("NSC_MUTANT", str(number))
