@@ -2,6 +2,7 @@
 
 import gc
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -86,15 +87,25 @@ def test_the_engine_has_the_bits_of_the_kernel(name):
             assert one is None or torch.equal(one.nan_to_num(7), other.nan_to_num(7))
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
     """Return a cache folder that has the engine of the default relaxation, and nothing else."""
-    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("NSC_CXXFLAGS", "-O0")
-    done = CliRunner().invoke(main, ["engine"])
+    folder = tmp_path_factory.mktemp("engine") / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NSC_CACHE_DIR", str(folder))
+        patch.setenv("NSC_CXXFLAGS", "-O0")
+        done = CliRunner().invoke(main, ["engine"])
     assert done.exit_code == 0, done.output
     assert "the engine of logistic, ART λ = 0.25 in float32 is built in " in done.output
-    return tmp_path / "cache"
+    return folder
+
+
+@pytest.fixture
+def folder(engine, tmp_path, monkeypatch):
+    """Return a copy of this folder that is the cache of one test."""
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O0")
+    return shutil.copytree(engine, tmp_path / "cache")
 
 
 def files(folder):
