@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
 
 from benchmarks.report import paragraph
-from nsc.compiler.families import KINDS, found, known
+from nsc.compiler.families import KINDS, found, known, published
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_constructions
 from nsc.compiler.passes.restrict import half_operations
@@ -23,10 +23,11 @@ LETTERS = {"best": "", "pruned": "p", "known sorters": "c", "blocks": "b", "know
 
 
 def main() -> None:
-    """Write both tables, and what searched selections save."""
+    """Write both tables, and the sentences on them."""
     text = PAGE.read_text("utf-8")
     wires = range(2, MOST_WIRES + 1)
-    for name, rows in (("smaller", smaller()), ("saved", saved(wires)), ("top-k", top_k(wires))):
+    made = (("smaller", smaller()), ("extreme", extreme()), ("saved", saved(wires)), ("top-k", top_k(wires)))
+    for name, rows in made:
         text = with_table(text, name, "\n".join(rows))
     PAGE.write_text(text, encoding="utf-8")
 
@@ -48,6 +49,24 @@ def smaller() -> Iterator[str]:
             by = f"[{entry.by}](https://github.com/{entry.by})" if "/" in entry.by else entry.by
             cells = (m.n, m.depth, entry.published, m.size, by, entry.date, entry.how)
             yield f"| `{entry.name}` | {' | '.join(map(str, cells))} |"
+
+
+def extreme() -> Iterator[str]:
+    """Yield the lines of two sentences: which of them are smaller, or shallower, than every published one."""
+    every = [(entry, published(kind)[entry.network.n]) for kind in KINDS for entry in found(kind)]
+    smallest = [e.name for e, others in every if e.network.size < min(m.size for m in others)]
+    shallowest = [e.name for e, others in every if e.network.depth < min(m.depth for m in others)]
+    yield paragraph(
+        f"{_have(smallest)} fewer comparators than every published network on as many wires. "
+        f"{_have(shallowest)} fewer layers."
+    )
+
+
+def _have(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    if len(quoted) < 2:
+        return f"{quoted[0] if quoted else 'None of them'} has"
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]} have"
 
 
 def top_k(sizes: range) -> Iterator[str]:

@@ -174,10 +174,11 @@ def test_measured_tables_are_those_of_the_results():
 
 def test_tables_of_records_are_what_nsc_makes():
     """The networks smaller than published, and of the k largest values a few entries."""
-    from benchmarks.records import PAGE, halver, selection, smaller, with_table
+    from benchmarks.records import PAGE, extreme, halver, selection, smaller, with_table
 
     page = PAGE.read_text("utf-8")
-    assert page == with_table(page, "smaller", "\n".join(smaller())), "run python -m benchmarks.records"
+    for name, rows in (("smaller", smaller()), ("extreme", extreme())):
+        assert page == with_table(page, name, "\n".join(rows)), "run python -m benchmarks.records"
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()]
     by_n = {int(row[0]): row for row in rows if len(row) == 11 and row[0].isdigit()}
     assert [*by_n] == [*range(2, 65)]
