@@ -25,7 +25,7 @@ from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import axis_of, check_dense, k_of
 from nsc.operators.operator import Operator
 from nsc.operators.packaged import Attribute
-from nsc.operators.ragged import Ragged, ragged_of, rows_of
+from nsc.operators.ragged import Ragged, ragged_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import LossOptions, Target
 from nsc.wording import argument, count
@@ -66,13 +66,14 @@ def _of_sizes(method: Callable[..., Any], gives_rows: bool) -> Callable[..., Any
 
     @functools.wraps(method)
     def call(sizes: Sizes, x: Rows, *given: Any, **options: Any) -> Any:
-        caller, ragged, k = f"{sizes!r}.{method.__name__}", ragged_of(x), None
+        caller, k = f"{sizes!r}.{method.__name__}", None
+        ragged = ragged_of(caller, "x", x)
         if ragged is not None:
-            x = ragged.padded
-            given = tuple(rows_of(each, x.shape[-1]) for each in given)
-            options = {name: rows_of(each, x.shape[-1]) for name, each in options.items()}
-            if options.get("lengths") is None:
-                options["lengths"] = ragged.lengths
+            ragged.check_alone(caller, options.get("lengths"), options.get("mask"))
+            x, names = ragged.padded, iter(places)
+            given = tuple(ragged.rows_of(caller, next(names, ""), each) for each in given)
+            options = {name: ragged.rows_of(caller, name, each) for name, each in options.items()}
+            options["lengths"] = ragged.lengths
         if "k" in places:
             k = k_of(caller, found("k", given, options, 1), sizes.most)
         sorter = sorter_for(sizes, caller, x, found("dim", given, options, -1), k)
@@ -91,9 +92,10 @@ class Sizes(Attribute):
     means that of this network, and a k may be larger than m.
 
     x may be a padded tensor with `lengths` or `mask`, or lists of different lengths: a nested tensor of the
-    jagged layout, a `torch.nn.utils.rnn.PackedSequence`, or a pair of values and offsets, as nested tensors
-    have them. What has the shape of x may then be lists too. Results that have a number for each entry come
-    back as such; P and what is selected come back padded.
+    jagged layout, with holes or without, a `torch.nn.utils.rnn.PackedSequence`, or a pair of values and
+    offsets, as nested tensors have them. What has the shape of x may then be lists too, of the same lengths;
+    `lengths` and `mask` are left out. Results that have a number for each entry come back as such, without
+    holes; P and what is selected come back padded.
 
     Args:
         network: the family's name.

@@ -8,7 +8,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from nsc.errors import OperandError, OperandTypeError
+from nsc.operators.operands import cast
+from nsc.wording import count
 
 
 @dataclass(frozen=True)
@@ -17,7 +22,7 @@ class Ragged:
 
     Attributes:
         padded: (batch, longest).
-        lengths: (batch,) integers.
+        lengths: (batch,) int64.
         closed: makes of such rows, of any length, what was given.
     """
 
@@ -25,17 +30,55 @@ class Ragged:
     lengths: Tensor
     closed: Callable[[Tensor], Any]
 
-    def padded_to(self, m: int) -> Tensor:
-        """Return the rows with m places, at least as many as the longest list has."""
-        return torch.nn.functional.pad(self.padded, [0, m - self.padded.shape[1]])
+    def rows_of(self, caller: str, name: str, given: Any) -> Any:
+        """Return an operand beside these lists: of lists their rows, of a pair of them a pair, else itself.
+
+        Args:
+            caller: the operator's method, for messages.
+            name: the operand's, for messages.
+            given: the operand.
+
+        Raises:
+            OperandError: another number of lists, or lists of other lengths.
+        """
+        ragged = ragged_of(caller, name, given)
+        if ragged is None:
+            is_several = isinstance(given, tuple | list)
+            return tuple(self.rows_of(caller, name, each) for each in given) if is_several else given
+        if len(ragged.lengths) != len(self.lengths):
+            found = f"{name} has {count(len(ragged.lengths), 'list')}, for {len(self.lengths)} of x"
+            raise OperandError(f"{caller}: {found}: give a list for each")
+        if not torch.equal(ragged.lengths, self.lengths):
+            first = int((ragged.lengths != self.lengths).int().argmax())
+            found = f"{count(int(ragged.lengths[first]), 'value')}, for {int(self.lengths[first])} of x"
+            raise OperandError(f"{caller}: list {first} of {name} has {found}: give one for each")
+        return ragged.padded
+
+    def check_alone(self, caller: str, lengths: Any, mask: Any) -> None:
+        """Refuse lengths or a mask beside lists, which say themselves what takes part.
+
+        Raises:
+            OperandError: there are some.
+        """
+        if lengths is not None or mask is not None:
+            name = "mask" if lengths is None else "lengths"
+            raise OperandError(
+                f"{caller}: lists say themselves how long they are: leave {name} out, or pass a padded tensor"
+            )
 
 
-def ragged_of(given: Any) -> Ragged | None:
+def ragged_of(caller: str, name: str, given: Any) -> Ragged | None:
     """Return lists as rows; None: what was given is none of their kinds.
 
     Args:
-        given: a nested tensor of the jagged layout (batch, ragged), a PackedSequence of numbers, or a pair of
-            values (total,) and offsets (batch + 1,), which begin at 0 and end at the number of values.
+        caller: the operator's method, for messages.
+        name: that of the lists, for messages.
+        given: a nested tensor of the jagged layout (batch, ragged), with holes between its lists or without;
+            a PackedSequence of numbers; or a pair of values (total,) and offsets (batch + 1,).
+
+    Raises:
+        OperandTypeError: a nested tensor of another layout.
+        OperandError: offsets that do not begin at 0, fall, or do not end at the number of values.
     """
     if isinstance(given, PackedSequence):
         padded, lengths = pad_packed_sequence(given, batch_first=True)
@@ -45,14 +88,13 @@ def ragged_of(given: Any) -> Ragged | None:
             return pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=is_sorted)
 
         return Ragged(padded, lengths.to(padded.device), packed)
-    if isinstance(given, Tensor) and given.is_nested and given.layout is torch.jagged and given.dim() == 2:
-        offsets = given.offsets()  # type: ignore[attr-defined]
-        padded, lengths = _padded(given.values(), offsets)
-        return Ragged(
-            padded,
-            lengths,
-            lambda rows: torch.nested.nested_tensor_from_jagged(_flat(rows, lengths), offsets),
-        )
+    if isinstance(given, Tensor) and given.is_nested:
+        if given.layout is not torch.jagged:
+            raise OperandTypeError(
+                f"{caller}: {name} must be a dense tensor or a jagged one, got a nested one of the layout "
+                f"{given.layout}: make it with layout=torch.jagged"
+            )
+        return _nested(caller, name, given) if given.dim() == 2 else None
     if (
         isinstance(given, tuple)
         and len(given) == 2
@@ -61,27 +103,41 @@ def ragged_of(given: Any) -> Ragged | None:
         and given[1].numel()
     ):
         values, offsets = given
-        padded, lengths = _padded(values, offsets)
+        padded, lengths = _covering(caller, name, values, offsets)
         return Ragged(padded, lengths, lambda rows: (_flat(rows, lengths), offsets))
     return None
 
 
-def rows_of(given: Any, m: int) -> Any:
-    """Return lists of any kind as rows of m places, a pair of them as a pair of rows, else what is given."""
-    ragged = ragged_of(given)
-    if ragged is not None:
-        return ragged.padded_to(m)
-    return tuple(rows_of(each, m) for each in given) if isinstance(given, tuple | list) else given
+def _nested(caller: str, name: str, given: Any) -> Ragged:
+    values, offsets, lengths = given.values(), given.offsets(), given.lengths()
+    if lengths is None:
+        padded, lengths = _covering(caller, name, values, offsets)
+    else:  # torch.nested.narrow leaves holes: a list ends before the next one begins
+        padded, offsets = _padded(values, offsets[:-1], lengths), pad(lengths.cumsum(0), [1, 0])
+    return Ragged(
+        padded, lengths, lambda rows: torch.nested.nested_tensor_from_jagged(_flat(rows, lengths), offsets)
+    )
 
 
-def _padded(values: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+def _covering(caller: str, name: str, values: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows and the lengths of lists that lie one behind the other, up to the last value."""
+    offsets = cast(offsets, torch.int64)
     lengths = offsets.diff()
+    if offsets[0] != 0 or offsets[-1] != len(values) or bool((lengths < 0).any()):
+        raise OperandError(
+            f"{caller}: the offsets of {name} must rise from 0 to the number of values, {len(values)}"
+        )
+    return _padded(values, offsets[:-1], lengths), lengths
+
+
+def _padded(values: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
+    """Return lists, which begin at some places of the values, as rows."""
     longest = max(1, int(lengths.max())) if lengths.numel() else 1
     place = torch.arange(longest, device=values.device)
     is_entry = place < lengths.unsqueeze(-1)
-    index = torch.where(is_entry, offsets[:-1].unsqueeze(-1) + place, 0)
+    index = torch.where(is_entry, first.unsqueeze(-1) + place, 0)
     rows = values[index] if values.numel() else values.new_zeros(index.shape)
-    return torch.where(is_entry, rows, 0), lengths
+    return torch.where(is_entry, rows, 0)
 
 
 def _flat(rows: Tensor, lengths: Tensor) -> Tensor:

@@ -180,17 +180,25 @@ def test_values_of_no_axis_are_one_value():
     assert sorters.hard_sort(torch.tensor(2)).indices == 0
 
 
+KINDS = ["nested", "with holes", "packed", "offsets"]
+
+
 def lists_of(kind, rows):
+    lengths = torch.tensor([len(row) for row in rows])
     if kind == "nested":
         return torch.nested.nested_tensor(rows, layout=torch.jagged)
+    if kind == "with holes":
+        padded = torch.nn.utils.rnn.pad_sequence([row.flip(0) for row in rows], True, 9.0, "left")
+        wide = torch.nn.functional.pad(padded.flip(-1), [1, 1], value=9.0)
+        starts = torch.ones(len(rows), dtype=torch.int64)
+        return torch.nested.narrow(wide, 1, starts, lengths, layout=torch.jagged)
     if kind == "packed":
         return pack_sequence(rows, enforce_sorted=False)
-    offsets = torch.tensor([0, *torch.tensor([len(row) for row in rows]).cumsum(0)])
-    return torch.cat(rows), offsets
+    return torch.cat(rows), torch.tensor([0, *lengths.cumsum(0)])
 
 
 def rows_of(kind, lists):
-    if kind == "nested":
+    if kind in ("nested", "with holes"):
         return list(lists.unbind())
     if kind == "packed":
         assert isinstance(lists, PackedSequence)
@@ -243,7 +251,7 @@ def test_a_layer_without_n_does_what_one_of_the_next_size_does(name, steepness):
 WITHOUT_NETWORK = {"ListRank": (nsc.nn.ListRankLoss, {"reduction": "none"})}
 
 
-@pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [*LAYERS, *WITHOUT_NETWORK])
 def test_a_layer_without_n_takes_lists_of_every_kind(name, kind):
 
@@ -308,7 +316,7 @@ def of_entries(method, op, x, **lists):
     return getattr(op, method)(x, 2.0, **lists)
 
 
-@pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_lists_of_every_kind_come_back_as_they_were_given(kind):
     sorters = nsc.compile_sizes("bitonic", 16)
     rows = [torch.randn(length) for length in (3, 11, 1, 9)]
@@ -327,6 +335,57 @@ def test_lists_of_every_kind_come_back_as_they_were_given(kind):
     padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     expected = sorters.cross_entropy(padded, relevance=padded.round(), lengths=torch.tensor([3, 11, 1, 9]))
     torch.testing.assert_close(sorters.cross_entropy(x, relevance=grades), expected)
+
+
+TAKE_LABELS = {
+    "relevance": lambda x, other: nsc.compile_sizes().cross_entropy(x, relevance=other),
+    "target": lambda x, other: nsc.compile_sizes().binary_cross_entropy(x, other),
+    "first and last ranks": lambda x, other: nsc.compile_sizes().cross_entropy(x, (other, other)),
+    "weight": lambda x, other: nsc.compile_sizes().loss("cross_entropy", x, relevance=x, weight=other),
+    "NDCG": lambda x, other: nsc.nn.NDCGLoss()(x, other),
+    "ListRank": lambda x, other: nsc.nn.ListRankLoss()(x, other),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("take", TAKE_LABELS.values(), ids=TAKE_LABELS)
+def test_what_stands_beside_lists_has_an_entry_for_each_of_theirs(take, kind):
+    x = lists_of(kind, [torch.randn(3), torch.randn(2)])
+    for lengths, message in {
+        (2, 3): r"list 0 of \w+ has 2 values, for 3 of x: give one for each",
+        (3, 1): r"list 1 of \w+ has 1 value, for 2 of x",
+        (3, 2, 1): r"\w+ has 3 lists, for 2 of x: give a list for each",
+    }.items():
+        with pytest.raises(OperandError, match=message):
+            take(x, lists_of(kind, [torch.arange(length) * 1.0 for length in lengths]))
+    with pytest.raises((OperandError, nsc.OperandTypeError)):
+        take(torch.randn(2, 3), lists_of(kind, [torch.ones(3), torch.ones(2)]))
+
+
+def test_lists_say_themselves_what_takes_part():
+    sorters, lengths = nsc.compile_sizes(), torch.tensor([3, 2])
+    x = lists_of("nested", [torch.randn(3), torch.randn(2)])
+    for call in (sorters.rank, nsc.nn.Median(), nsc.nn.SortingNetwork().sort):
+        with pytest.raises(OperandError, match=r"lists say themselves how long they are: leave lengths out"):
+            call(x, lengths=lengths)
+        with pytest.raises(OperandError, match=r"leave mask out, or pass a padded tensor"):
+            call(x, mask=torch.ones(2, 3, dtype=torch.bool))
+    values = torch.randn(5)
+    for offsets in ([1, 3, 5], [0, 3], [-1, 2, 5], [0, 4, 3, 5], [0, 2, 9]):
+        with pytest.raises(OperandError, match="offsets of x must rise from 0 to the number of values, 5"):
+            sorters.rank((values, torch.tensor(offsets)))
+    for dtype in (torch.uint8, torch.uint16, torch.int32):
+        offsets = torch.tensor([0, 2, 5], dtype=dtype)
+        ranks, again = sorters.rank((values, offsets))
+        assert again is offsets
+        assert torch.equal(ranks, sorters.rank((values, offsets.long()))[0])
+    with pytest.warns(UserWarning, match="prototype"):
+        strided = torch.nested.nested_tensor([torch.randn(3), torch.randn(2)])
+    for call in (sorters.rank, nsc.nn.Median()):
+        with pytest.raises(
+            nsc.OperandTypeError, match=r"layout torch.strided: make it with layout=torch.jagged"
+        ):
+            call(strided)
 
 
 def test_sizes_are_made_on_demand_and_refuse_what_no_network_serves():

@@ -12,6 +12,7 @@ import functools
 import inspect
 import io
 import pickle
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -29,6 +30,7 @@ import nsc
 import nsc.compat.difftopk
 import nsc.compat.torchsort
 import nsc.nn
+from nsc.operators import classes
 from nsc.operators.packaged import Attribute
 
 pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
@@ -409,6 +411,32 @@ def autocast(cell: Cell) -> None:
         torch.testing.assert_close(actual.float(), expected, rtol=0.02, atol=0.02)
 
 
+@mode("another default device or dtype")
+def other_defaults(cell: Cell) -> None:
+    """A call takes both from its tensors, and leaves nothing that later calls would trip over."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classes, "_WORTH", -1)
+        expected = bits(cell)
+        for module in [each for name, each in sys.modules.items() if name.startswith("nsc.operators.")]:
+            for kept in vars(module).values():
+                if isinstance(kept, functools._lru_cache_wrapper):
+                    kept.cache_clear()
+        with torch.device("meta"):
+            assert torch.equal(bits(cell), expected)
+        for dtype in (torch.bfloat16, DOUBLE):
+            torch.set_default_dtype(dtype)
+            try:
+                assert torch.equal(bits(cell), expected)
+            finally:
+                torch.set_default_dtype(torch.float32)
+        assert torch.equal(bits(cell), expected)
+
+
+def bits(cell: Cell) -> torch.Tensor:
+    """Return all values, and the gradient of x."""
+    return torch.cat([cell.flat(cell.x).detach(), gradient(cell.program, cell.x).flatten()])
+
+
 @mode("shapes alone: tensors on meta, fake tensors")
 def without_memory(cell: Cell) -> None:
     with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as fake:
@@ -446,18 +474,20 @@ def unusual(x: torch.Tensor) -> dict[str, torch.Tensor]:
             r"sparse_coo: .*\.to_dense\(\)": x.to_sparse(),
             r"sparse_csr: .*\.to_dense\(\)": x.flatten(0, -2).to_sparse_csr(),
             r"_mkldnn: .*\.to_dense\(\)": x.float().to_mkldnn(),
-            r"a nested one: .*to_padded_tensor": torch.nested.nested_tensor([x, x[:1]]),
+            r"a nested one.*: .*(to_padded_tensor|layout=torch\.jagged)": torch.nested.nested_tensor(
+                [x, x[:1]]
+            ),
             r"a nested one: .*\.unbind\(\)": torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged),
             r"a quantized one: .*\.dequantize\(\)": torch.quantize_per_tensor(x.float(), 0.1, 0, torch.qint8),
         }
 
 
-@mode("sparse, MKL-DNN, nested and quantized tensors")
+@mode("sparse, MKL-DNN, quantized and strided nested tensors")
 def without_dense_memory(cell: Cell) -> None:
     """Every call refuses every kind; what is raised last speaks for all."""
     *others, last = unusual(cell.x).items()
     for words, tensor in others:
-        with pytest.raises(nsc.OperandTypeError, match=f"must be a dense tensor, got .*{words}"):
+        with pytest.raises(nsc.OperandTypeError, match=f"must be a dense tensor.*, got .*{words}"):
             cell.program(tensor)
     cell.program(last[1])
 
@@ -473,7 +503,7 @@ REFUSED: dict[str, dict[str, str]] = {
         ("sorter", "losses", "sizes", "selector", "exact", "filter", "relaxed filter", "compat"),
         r"torch\.fx traces modules of nsc\.nn, not this method; torch\.export traces both",
     ),
-    "sparse, MKL-DNN, nested and quantized tensors": dict.fromkeys(COLUMNS, "must be a dense tensor"),
+    "sparse, MKL-DNN, quantized and strided nested tensors": dict.fromkeys(COLUMNS, "must be a dense tensor"),
 }
 
 
@@ -503,6 +533,8 @@ CELLS = [
 
 # Modes of several processes, which test_sharding.py shows.
 OF_PROCESSES = ("`DTensor`: samples over processes", "`torch.compile` of `DTensor`")
+# Lists of different lengths, which test_sizes.py shows, and what takes them.
+OF_LISTS, TAKE_LISTS = "lists: jagged nested tensors", ("sizes", "of any n", "ListRank")
 # A mode of modules alone.
 OF_MODULES = "`state_dict`, `func.functional_call`, gradients of parameters"
 
@@ -558,7 +590,7 @@ def descendants(kind):
 def test_the_page_has_the_table():
     assert REFUSED.keys() | DAILY.keys() <= MODES.keys()
     lines = [["mode", *(column.heading for column in COLUMNS.values())], ["---"] * (1 + len(COLUMNS))]
-    lines += [[name, *(sign(name, key) for key in COLUMNS)] for name in (*MODES, *OF_PROCESSES)]
+    lines += [[name, *(sign(name, key) for key in COLUMNS)] for name in (*MODES, OF_LISTS, *OF_PROCESSES)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     assert table in PAGE.read_text(encoding="utf-8"), f"docs/torch-modes.md lacks this table:\n\n{table}"
 
@@ -566,6 +598,8 @@ def test_the_page_has_the_table():
 def sign(name, key):
     if name == OF_MODULES and not isinstance(COLUMNS[key].make()[0].subject, torch.nn.Module):
         return ""
+    if name == OF_LISTS:
+        return "✓" if key in TAKE_LISTS else "✗"
     return "✗" if key in REFUSED.get(name, {}) else "✓"
 
 

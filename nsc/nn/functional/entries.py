@@ -11,7 +11,7 @@ from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement, arrangement_of
 from nsc.operators.lists import Lengths, Lists, Mask
 from nsc.operators.operands import Steepness, axis_of, cast, check_dense
-from nsc.operators.ragged import ragged_of, rows_of
+from nsc.operators.ragged import Ragged, ragged_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_labels, check_reduction, check_weight, reduced
 from nsc.runtime.dispatch.ways import PLAIN, way_of
@@ -28,6 +28,7 @@ class Entries(NamedTuple):
         keys: (…, n), the entries, then +∞; float32 at least.
         lengths: (…), how many entries each sample has, for the sorter's methods; None: all, in all samples.
         operator: it sorts the keys; None: nothing does.
+        ragged: what x was, if users passed lists of different lengths.
     """
 
     x: Tensor
@@ -36,6 +37,7 @@ class Entries(NamedTuple):
     keys: Tensor
     lengths: Lengths
     operator: Sorter | None
+    ragged: Ragged | None
 
     @property
     def sorter(self) -> Sorter:
@@ -77,8 +79,10 @@ def entries_of(
     """
     if operator is not None:
         check_operator(caller, operator)
-    if not isinstance(operator, Sorter) and (ragged := ragged_of(x)) is not None:
-        x, lengths = ragged.padded, ragged.lengths if lengths is None else lengths
+    ragged = None if isinstance(operator, Sorter) else ragged_of(caller, name, x)
+    if ragged is not None:
+        ragged.check_alone(caller, lengths, mask)
+        x, lengths = ragged.padded, ragged.lengths
     check_dense(caller, name, x)
     if not x.dtype.is_floating_point:
         raise OperandTypeError(
@@ -95,7 +99,7 @@ def entries_of(
     lengths = None if arrangement.lists is None else lists.counts
     arrangement = arrangement._replace(lists=lists)
     keys = cast(arrangement.keys(x), torch.promote_types(x.dtype, torch.float32))
-    return Entries(x, arrangement, lists, keys, lengths, sorter)
+    return Entries(x, arrangement, lists, keys, lengths, sorter, ragged)
 
 
 class Labelled(NamedTuple):
@@ -173,8 +177,8 @@ def labelled(
     """Check what all losses take; `name` is that of the labels."""
     entries = entries_of(caller, operator, "scores", scores, dim, lengths, mask)
     scores = entries.x
-    if not isinstance(operator, Sorter):
-        labels = rows_of(labels, scores.shape[-1])
+    if entries.ragged is not None:
+        labels = entries.ragged.rows_of(caller, name, labels)
     check_labels(caller, scores, name, labels, takes_bool=True)
     check_reduction(caller, reduction)
     leading = entries.keys.shape[:-1]
