@@ -78,7 +78,7 @@ def _cut(kernel: Kernel, counts: Tensor, routing: str) -> Iterator[tuple[int, Te
 @functools.cache
 def _tensor(sizes: tuple[int, ...]) -> Tensor:
     with torch.inference_mode(False):
-        return torch.tensor(sizes)
+        return torch.tensor(sizes, device="cpu")
 
 
 def _work(kernel: Kernel, size: int, routing: str) -> float:

@@ -133,7 +133,7 @@ def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
         return by_windows(x, windows, _window_of(key).rank)
     values = torch.empty_like(x, memory_format=torch.contiguous_format)
     if values.numel():
-        outside = torch.tensor(windows.cval, dtype=x.dtype)
+        outside = torch.tensor(windows.cval, dtype=x.dtype, device=x.device)
         kernel.call(
             DTYPE_NAMES[x.dtype],
             lying.data_ptr(),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nsc.errors import OperandError, OperandTypeError
-from nsc.operators.operands import check_dense
+from nsc.operators.operands import cast, check_dense
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 
 Lengths = Tensor | None
@@ -34,7 +34,7 @@ class Lists:
     places. Nothing that stands there matters, and nothing of it gets a gradient.
 
     Args:
-        counts: (…), how many entries of each sample take part.
+        counts: (…) int64, how many entries of each sample take part.
         n: how many values the operator sorts.
         place: (…, n), where each entry goes, those that take part to the front; None: they are there.
 
@@ -150,6 +150,7 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
         counts = before[..., -1].contiguous()
         others = torch.arange(wires, device=mask.device) - before + counts.unsqueeze(-1)
         return Lists(counts, wires, torch.where(mask, before - 1, others))
+    lengths = cast(lengths, torch.int64)
     if way_of(lengths) is PLAIN and not lengths.is_cuda and lengths.numel():
         least, most = (number.item() for number in lengths.aminmax())
         if least < 0 or most > m:
@@ -165,14 +166,15 @@ _TABLE = 256
 def _is_below(counts: Tensor, n: int) -> Tensor:
     """Return (…, n), which places are below a count. A look-up takes a sixth of the comparison's time."""
     if way_of(counts) is PLAIN and not counts.is_cuda and n <= _TABLE:
-        return _table(n)[counts.long()]
+        return _table(n)[counts]
     return torch.arange(n, device=counts.device) < counts.unsqueeze(-1)
 
 
 @functools.cache
 def _table(n: int) -> Tensor:
     with torch.inference_mode(False):
-        return torch.arange(n) < torch.arange(n + 1).unsqueeze(-1)
+        counts = torch.arange(n + 1, device="cpu")
+        return counts[:n] < counts.unsqueeze(-1)
 
 
 def _inverse(places: Tensor) -> Tensor:

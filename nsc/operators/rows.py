@@ -62,9 +62,9 @@ def losses_of_rows(
         weights = rows.new_full((1, 1), 1 / k)
     else:
         shares = torch.where(counted, shares, 0)
-        ranks = counted.any(-1).sum(-1)
-        means = n / counted.flatten(-2).sum(-1) if by_rank else 1 / ranks
-        weights = torch.where(ranks > 0, means, 0).to(rows.dtype).reshape(-1, 1)
+        ranks = counted.any(-1).sum(-1).to(rows.dtype)
+        means = n / counted.flatten(-2).sum(-1).to(rows.dtype) if by_rank else 1 / ranks
+        weights = torch.where(ranks > 0, means, 0).reshape(-1, 1)
     is_large = rows > LARGE
     others = torch.where(is_large, 0, rows).sum(-1, keepdim=True)
     # The others' number with the entry's own derivative: equal slopes at all others differ in the last place

@@ -328,7 +328,7 @@ def operand_of(
     total = weights.sum(-1, keepdim=True)
     weights = weights / torch.where(total > 0, total, 1)
     if by_rank and lists is not None:
-        weights = weights * (n / lists.counts.reshape(-1, 1).clamp_min(1)).to(dtype)
+        weights = weights * (n / lists.counts.reshape(-1, 1).clamp_min(1).to(dtype))
     return Operand(torch.cat([rows, weights.unsqueeze(-2)], -2), form)
 
 

@@ -116,6 +116,31 @@ METHODS = {
 }
 
 
+INTEGERS = ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_lengths_of_every_integer_dtype_say_the_same(op, dtype):
+    functional = nsc.nn.functional
+    calls = {
+        **METHODS,
+        "top_k_weights": lambda op, x, **lists: op.top_k_weights(x, 5, **lists),
+        "hard_sort": lambda op, x, **lists: op.hard_sort(x, **lists).values,
+        "soft_top_k": lambda op, x, **lists: functional.soft_top_k(op, x, 5, straight_through=True, **lists),
+        "quantile": lambda op, x, **lists: functional.quantile(op, x, 0.5, **lists),
+        "deviation": functional.median_absolute_deviation,
+        "trimmed mean": lambda op, x, **lists: functional.trimmed_mean(op, x, 0.2, **lists),
+        "NDCG": lambda op, x, **lists: functional.ndcg_loss(op, x, x.square(), k=5, **lists),
+    }
+    x, lengths = torch.randn(4, N, dtype=DOUBLE), torch.tensor([3, 0, 1, 6])
+    for call in calls.values():
+        expected = call(op, x, lengths=lengths)
+        result = call(op, x, lengths=lengths.to(getattr(torch, dtype)))
+        torch.testing.assert_close(result, expected, rtol=0, atol=0, equal_nan=True)
+    with pytest.raises(nsc.OperandError, match="lengths must be in 0 … 6, got 7"):
+        op.sort(x, lengths=torch.tensor([3, 0, 7, 6]).to(getattr(torch, dtype)))
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["lengths", "mask"])
 def test_nothing_else_matters_and_nothing_else_gets_a_gradient(op, method, kind):

@@ -87,7 +87,7 @@ def spearman_loss(
     counts = call.counts.to(call.dtype)
     middle = (counts.unsqueeze(-1) - 1) / 2
     first, last = rank_intervals(call.labels, call.is_entry)
-    exact = torch.where(call.is_entry, (first + last) / 2 - middle, 0).to(counts.dtype)
+    exact = torch.where(call.is_entry, (first + last).to(call.dtype) / 2 - middle, 0)
     soft = torch.where(call.is_entry, call.soft_ranks(steepness) - middle, 0)
     # Of ranks that all differ the squares add up to this.
     most = (counts.pow(3) - counts) / 12
