@@ -23,7 +23,7 @@ from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.families import family_network
 from nsc.compiler.request import Request
 from nsc.compiler.verify import Verdict, verify
-from nsc.errors import BuildError, NscError, ToolchainError
+from nsc.errors import INSTALL_TORCH, BuildError, NscError, ToolchainError
 from nsc.join.budget import budget_of
 from nsc.runtime.build import nvrtc, prebuilt
 from nsc.runtime.build.cache import user_folder
@@ -135,7 +135,7 @@ def _prebuilt() -> str:
 
 
 def _torch() -> str:
-    _check_torch("not installed; operators need it: pip install torch")
+    _check_torch(f"not installed; operators need it: {INSTALL_TORCH}")
     import torch
 
     cuda = torch.version.cuda
@@ -156,7 +156,7 @@ def _cuda() -> str:
     found = f"a driver for CUDA {number.value // 1000}.{number.value % 1000 // 10}; {compiler}"
     if not compiler.startswith("NVRTC"):
         raise _AbsentError(found)
-    _check_torch(f"{found}; tensors need it: pip install torch")
+    _check_torch(f"{found}; tensors need it: {INSTALL_TORCH}")
     import torch
 
     if not torch.cuda.is_available():

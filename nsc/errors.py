@@ -87,6 +87,12 @@ class OperandTypeError(NscError, TypeError):
     """An operator's argument of a dtype that the operator does not take."""
 
 
+# What installs PyTorch beside an nsc that is installed, for GPUs or, much smaller, for CPUs alone.
+INSTALL_TORCH = (
+    "pip install 'sortnets[torch]'; without a GPU add --extra-index-url https://download.pytorch.org/whl/cpu"
+)
+
+
 @contextmanager
 def torch_needed(name: str) -> Iterator[None]:
     """Import what needs torch, in a `with`; without torch the error is one line that names the command.
@@ -100,5 +106,5 @@ def torch_needed(name: str) -> Iterator[None]:
         if error.name != "torch":
             raise
         raise ModuleNotFoundError(
-            f"{name} needs PyTorch, which is not installed: pip install torch", name="torch"
+            f"{name} needs PyTorch, which is not installed: {INSTALL_TORCH}", name="torch"
         ) from None

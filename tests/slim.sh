@@ -14,6 +14,5 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder"
 install="$folder/bin/python -m pip install --quiet --no-index --find-links $wheels"
-$install -r requirements-no-torch.txt ziglang
-$install --no-deps dist/*.whl
+$install "$(echo dist/*.whl)[compiler]"
 "$folder/bin/python" tests/installed.py ziglang

@@ -16,6 +16,8 @@ import pytest
 from copies import ROOMS, ROOT, copy_project
 from packaging.requirements import Requirement
 
+from nsc.errors import INSTALL_TORCH
+
 pytestmark = pytest.mark.slow("the project is installed")
 
 TREE = (*ROOMS, "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
@@ -67,28 +69,27 @@ def environment(folder, required):
     return folder / "bin" / "python"
 
 
-@pytest.fixture(scope="module")
-def required(installed):
-    """Return what the installed distribution requires, without its extras."""
+def required(installed, extra=""):
+    """Return the names of what the installed distribution requires, with one of its extras."""
     (distribution,) = importlib.metadata.distributions(path=[str(installed)])
     assert distribution.name == "sortnets"
-    listed = map(Requirement, distribution.requires)
-    return [str(each) for each in listed if not each.marker or each.marker.evaluate({"extra": ""})]
+    names = set()
+    for each in map(Requirement, distribution.requires):
+        if each.marker and not each.marker.evaluate({"extra": extra}):
+            continue
+        names |= {each.name} if each.name != "sortnets" else set()
+        names = names.union(*(required(installed, inner) for inner in each.extras if each.name == "sortnets"))
+    return names
 
 
 @pytest.fixture(scope="module")
-def all_but_torch(required):
-    return [line for line in required if Requirement(line).name != "torch"]
+def with_torch(installed, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("with_torch"), required(installed, "torch"))
 
 
 @pytest.fixture(scope="module")
-def with_torch(required, tmp_path_factory):
-    return environment(tmp_path_factory.mktemp("with_torch"), required)
-
-
-@pytest.fixture(scope="module")
-def without_torch(all_but_torch, tmp_path_factory):
-    return environment(tmp_path_factory.mktemp("without_torch"), all_but_torch)
+def without_torch(installed, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("without_torch"), required(installed))
 
 
 def run(python, installed, *command, cwd):
@@ -130,9 +131,12 @@ def test_the_package_is_whole(installed):
     assert "nsc.__main__" in (installed / "bin" / "nsc").read_text()
 
 
-def test_the_requirements_without_torch_are_those_of_the_project(all_but_torch):
-    listed = (ROOT / "requirements-no-torch.txt").read_text("utf-8").splitlines()
-    assert [line for line in listed if not line.startswith("#")] == all_but_torch
+def test_torch_comes_with_its_extra_and_with_those_whose_programs_call_operators(installed):
+    (distribution,) = importlib.metadata.distributions(path=[str(installed)])
+    extras = {extra: required(installed, extra) for extra in distribution.metadata.get_all("Provides-Extra")}
+    assert {extra for extra, names in extras.items() if "torch" not in names} == {"cluster", "compiler"}
+    assert extras["torch"] - required(installed) == {"torch"}
+    assert re.search(r"^torch==\S+$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
 
 
 EVERY_MODULE = """
@@ -169,11 +173,11 @@ print(json.dumps(refused))
 def test_without_torch_a_name_that_needs_it_says_so(installed, without_torch, tmp_path):
     refused = json.loads(output(without_torch, installed, "-c", EVERY_NAME, cwd=tmp_path))
     assert refused == {
-        name: f"nsc.{name} needs PyTorch, which is not installed: pip install torch" for name in NEED_TORCH
+        name: f"nsc.{name} needs PyTorch, which is not installed: {INSTALL_TORCH}" for name in NEED_TORCH
     }
     for line in ("import nsc.nn", "from nsc.compat import DiffSortNet", "from nsc import compile"):
         result = run(without_torch, installed, "-c", line, cwd=tmp_path)
-        assert re.search(r"nsc\.\w+ needs PyTorch, .* pip install torch$", result.stderr.strip())
+        assert re.search(r"nsc\.\w+ needs PyTorch, .*: (.*)$", result.stderr.strip())[1] == INSTALL_TORCH
 
 
 def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_path):

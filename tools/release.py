@@ -137,8 +137,7 @@ def installs() -> str:
         folder = Path(name)
         run(sys.executable, "-m", "venv", folder)
         pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-        run(*pip, "--requirement", ROOT / "requirements-no-torch.txt", cwd=folder)
-        run(*pip, "--no-deps", wheel, cwd=folder)
+        run(*pip, wheel, cwd=folder)
         return f"nsc doctor: {run(folder / 'bin' / 'nsc', 'doctor', cwd=folder).splitlines()[-1]}"
 
 

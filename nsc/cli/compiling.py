@@ -17,6 +17,7 @@ from nsc.cli.shared import (
     ResultOptions,
     certificate_option,
     counts_of,
+    how_to_use,
     limit_options,
     list_option,
     numbers_of,
@@ -179,6 +180,4 @@ def compile_command(
         )
     if deployed:
         click.echo(DEPLOYED.format(deployed))
-    click.echo(
-        f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: nsc.load({str(place)!r})"
-    )
+    click.echo(f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: {how_to_use(place)}")

@@ -11,7 +11,15 @@ import click
 from nsc.cli.completing import some_of
 from nsc.cli.deploying import DEPLOYED, deploy_option, deployed_file
 from nsc.cli.reporting import reporting
-from nsc.cli.shared import Limits, ResultOptions, counts_of, limit_options, list_option, result_options
+from nsc.cli.shared import (
+    Limits,
+    ResultOptions,
+    counts_of,
+    how_to_use,
+    limit_options,
+    list_option,
+    result_options,
+)
 from nsc.compiler.package import replaces, write
 from nsc.compiler.text import writing
 from nsc.compiler.windows import Window
@@ -105,4 +113,4 @@ def filter_command(
     if deployed:
         click.echo(DEPLOYED.format(deployed))
     built = f"built for {', '.join(dtypes)}" if dtypes else "written, built on first use"
-    click.echo(f"{built}, in {seconds:.2f} s; use it with: nsc.load({str(place)!r})")
+    click.echo(f"{built}, in {seconds:.2f} s; use it with: {how_to_use(place)}")

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from nsc.compiler.progress import Progress
 from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
 from nsc.contract.interface import REALS
+from nsc.errors import INSTALL_TORCH
 from nsc.join.budget import MAX_MEMORY, budget_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -181,6 +183,18 @@ def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(result=ResultOptions(folder, name, as_json, verbose), **others)
 
     return command
+
+
+def how_to_use(place: Path) -> str:
+    """Return how a program uses a package that a command wrote to a place, and what that needs."""
+    load, parts = f"nsc.load({str(place.absolute())!r})", place.parts
+    if all(part.isidentifier() for part in parts):
+        *folders, name = parts
+        line = f"from {'.'.join(folders)} import {name}" if folders else f"import {name}"
+        used = f"{line}, in a program beside {parts[0]}/; in others: {load}"
+    else:
+        used = load
+    return used if find_spec("torch") else f"{used}, once PyTorch is installed: {INSTALL_TORCH}"
 
 
 def certificate_option(function: F) -> F:

@@ -12,8 +12,10 @@ import pytest
 from commands import FILES, call, paths, process
 
 import nsc
+from nsc.cli.shared import how_to_use
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, readable
+from nsc.errors import INSTALL_TORCH
 
 pytestmark = pytest.mark.slow("commands build")
 
@@ -24,18 +26,29 @@ def test_compile_writes_a_package_and_says_how_to_use_it():
     first, proof, last = result.stdout.splitlines()
     assert first == "generated/bitonic_4: 4 wires, 6 comparators, 3 layers"
     assert proof.startswith("sorts: exhaustion: ")
-    assert last.endswith("use it with: nsc.load('generated/bitonic_4')")
+    load = f"nsc.load({str(Path('generated/bitonic_4').absolute())!r})"
+    assert last.partition("use it with: ")[2] == (
+        f"from generated import bitonic_4, in a program beside generated/; in others: {load}"
+    )
     folder = Path("generated/bitonic_4")
     assert sorted(path.name for path in folder.iterdir()) == sorted(
         [*FILES, "bitonic_4.cpp", "bitonic_4_c.h", "engine_f32.cpp", "tables.json"]
     )
-    code = (
-        "import torch; from generated import bitonic_4\n"
-        "assert bitonic_4.hard_sort(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0].tolist() == [0, 1, 2, 3]"
+    Path("program.py").write_text(
+        "import nsc, torch; from generated import bitonic_4\n"
+        "assert bitonic_4.hard_sort(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0].tolist() == [0, 1, 2, 3]\n"
+        f"assert {load} == bitonic_4.operator"
     )
-    path = os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])
-    result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
-    assert result.returncode == 0
+    program = Path("program.py").absolute()
+    assert subprocess.run([sys.executable, program], cwd="/", timeout=120).returncode == 0
+
+
+def test_how_to_use_a_package_that_is_written_elsewhere(monkeypatch):
+    assert how_to_use(Path("four")).startswith("import four, in a program beside four/; ")
+    for folder in ("/tmp/four", "../four", "my-networks/four"):
+        assert how_to_use(Path(folder)) == f"nsc.load({str(Path(folder).absolute())!r})"
+    monkeypatch.setattr("nsc.cli.shared.find_spec", lambda name: None)
+    assert how_to_use(Path("four")).endswith(f", once PyTorch is installed: {INSTALL_TORCH}")
 
 
 def test_without_cupy_the_cuda_kernels_are_written_and_cannot_be_built(monkeypatch):
@@ -52,7 +65,7 @@ def test_compile_for_some_ranks_writes_a_package_and_says_how_to_use_it():
     Path("small.txt").write_text("[(0,1)]\n[(1,2)]\n[(0,1)]", encoding="utf-8")
     out, _ = call("compile", "small.txt", "--ranks", "2,0", "--out", "generated")
     assert "rank-2,0: proved: exhaustion" in out
-    assert out.rstrip().endswith("use it with: nsc.load('generated/small_3_rank_2_0')")
+    assert "use it with: from generated import small_3_rank_2_0, in a program beside generated/" in out
     code = (
         "import torch; from generated import small_3_rank_2_0 as net\n"
         "x = torch.tensor([3.0, 1.0, 2.0])\n"
@@ -144,7 +157,7 @@ def test_every_option_reaches_the_package():
     assert (facts["sigmoid"], facts["art_lambda"], facts["error_free"]) == ("cauchy", 0.5, True)
     assert list(facts["reals"]) == ["float32", "float64"]
     assert facts["name"] == "three"
-    assert "nsc.load('mine/nets/three')" in out
+    assert "from mine.nets import three, in a program beside mine/" in out
     words = shlex.split(facts["command"])
     assert words[:2] == ["nsc", "compile"]
     call(*words[1:], "--out", "again")

@@ -11,6 +11,7 @@ import pytest
 from commands import check_refused, process
 
 import nsc
+from nsc.errors import INSTALL_TORCH
 
 pytestmark = pytest.mark.slow("kernels are built")
 MORE = pytest.mark.nightly("more compilers build whole kernels")
@@ -86,7 +87,7 @@ def test_without_torch_and_without_a_compiler(tmp_path):
     found = lines(done, 1)
     assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["compiler"]
     assert found["compiler"][1].endswith("Install g++ or clang, or pip install ziglang")
-    assert found["torch"] == ("none", "not installed; operators need it: pip install torch")
+    assert found["torch"] == ("none", f"not installed; operators need it: {INSTALL_TORCH}")
     assert found["proof"][0] == "ok"
     assert found["kernel"] == found["gradients"] == ("none", "not tested without a compiler")
 

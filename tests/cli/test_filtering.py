@@ -24,7 +24,7 @@ def test_a_window_becomes_a_package_and_its_kernel_is_verified():
     assert " * Filter:  1x3x3:4, as models name it\n" in text
     assert "nsc::deploy::filters<Window, nsc::uint8, nsc::float32>," in text
     assert lines[-1].startswith("built for uint8, float32, in ")
-    assert lines[-1].endswith("use it with: nsc.load('generated/median_3x3')")
+    assert "use it with: from generated import median_3x3, in a program beside generated/" in lines[-1]
     folder = Path("generated/median_3x3")
     assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "median_3x3.cpp"])
     code = (
