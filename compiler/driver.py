@@ -15,10 +15,10 @@ from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule, schedule
 from nsc.compiler.selection import Ranks
-from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, certify, verify_once
+from nsc.compiler.verify import TRIAL_METHODS, Budget, Proof, Property, Verdict, certify, verify_once
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.compiler.verify.sat import FEW_CONFLICTS
+from nsc.compiler.verify.sat import FEW_PROPAGATIONS
 from nsc.errors import NscError, UnprovedError, VerificationError
 from nsc.wording import argument
 
@@ -134,15 +134,15 @@ def candidates(
     Most requests have one candidate, the network itself. Two kinds of selection have more:
 
     - From `best`: the networks that nsc can construct for the ranks, fewest half operations first. There are
-      many, so their proofs make no long searches, and have limits that are counts, so that every machine
-      chooses the same network. If none is proved so, the first is tried with the whole budget.
+      many, so their proofs make no long searches. If none is proved so, the first is tried with the whole
+      budget.
     - Two neighbouring ranks: networks for them, such as those for the median of an even number, may leave the
       two values in any order, so the second candidate ends in a comparator of these two.
     """
     if is_family(request.network) and request.network == "best" and request.select is not None:
         networks = smallest_first(property_)
-        methods = None if property_.n <= MOST_OPTIMIZED else UNTIMED
-        quick = replace(budget, states=FEW_STATES, conflicts=FEW_CONFLICTS)
+        methods = None if property_.n <= MOST_OPTIMIZED else TRIAL_METHODS
+        quick = replace(budget, states=FEW_STATES, propagations=FEW_PROPAGATIONS)
         if not request.unproved:
             yield from (Candidate(smaller, quick, methods, UnprovedError) for smaller in networks)
         yield Candidate(networks[0], budget)

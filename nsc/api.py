@@ -116,7 +116,7 @@ def compile(
         format: the network file's format; None: found from its content.
         index_base: what the network file or the lists count wires from, 0 or 1.
         max_memory: MB that the proof's method of reachable sets may take for 0-1 patterns.
-        time_limit: seconds after which the proof gives up; None: about 20 a method.
+        time_limit: seconds after which the proof gives up; None: each method counts its steps.
         build: what the first call does if the kernel is not built. "auto": the engine runs the network until
             it is, or without an engine the call waits; "wait": it waits; "background": it never waits, and
             plain torch serves without an engine; "engine": the engine runs it, and nothing is built for this

@@ -58,7 +58,8 @@ def verify(
         property: "sort", or another as `nsc verify --property` takes it, such as "median" or "top-8".
         methods: names of methods to use alone; None: all.
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
-        time_limit: seconds after which the proof gives up; None: about 20 a method.
+        time_limit: seconds after which the proof gives up; None: each method counts its steps, so that the
+            verdict is the same on every machine.
         certificate: a file for the proof as a text that tools/check_certificate.py checks; nothing is
             written if the network is not proved. None: no file.
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import itertools
+import random
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +22,8 @@ from hypothesis import strategies as st
 import nsc
 from nsc.compiler.families import KINDS, found, known, selected
 from nsc.compiler.network import Network
-from nsc.compiler.verify import certify, parse
+from nsc.compiler.verify import METHODS, Verdict, certify, parse
+from nsc.errors import PropertyError
 from nsc.join.budget import budget_of
 from nsc.runtime.build.toolchain import find_toolchain
 
@@ -118,6 +123,69 @@ def test_certificates_are_accepted(checkers, tmp_path, name, network, claim, met
     assert words.replace("1 wires", "1 wire").startswith(f"accepted: {counts}")
     listed.write_text(listed.read_text() + " 0:1", encoding="ascii")
     assert check(checkers[name], file, listed)[0] == 1
+
+
+CLAIMS = [
+    ("sort", {}),
+    ("median", {}),
+    *((f"{end}-{k}{form}", {}) for end in ("top", "bottom") for k in (1, 2, 3) for form in ("", "-set")),
+    *((f"rank-{ranks}", {}) for ranks in ("0", "1", "2", "0,2", "2,0,1")),
+    *((f"merge-{p}+{q}", {}) for p, q in ((1, 1), (1, 2), (2, 1))),
+    ("sort", {"presorted": "0-1"}),
+]
+
+
+@pytest.fixture
+def accepts(tmp_path, capsys):
+    """Return a function that asks the checker in Python, in this process."""
+    specification = importlib.util.spec_from_file_location("checker", TOOLS / "check_certificate.py")
+    checker = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(checker)
+
+    def ask(text):
+        file = tmp_path / "certificate"
+        file.write_text(text, encoding="ascii")
+        code = checker.main([str(file)])
+        words = capsys.readouterr().out
+        assert code == 0, (words, text)
+
+    return ask
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_claim_of_few_wires_is_certified_by_every_method(accepts, method):
+    for n, (claim, options) in itertools.product((1, 2, 3), CLAIMS):
+        with suppress(PropertyError):  # fewer wires than the claim has
+            property_ = parse(claim, n, **options)
+            proof, text = certify(nsc.network("odd_even", n), property_, budget_of(), [method])
+            assert (text is None) == (not proof)
+            if text is not None:
+                accepts(text)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sets_of_any_wires_are_decided_and_certified(accepts, method):
+    """Wires in any order carry a set, of sorters, renamed or not, some cut off."""
+    draw, verdicts = random.Random(method), set()
+    for _ in range(30):
+        n = draw.randint(2, 7)
+        size, wires = draw.randint(1, n), draw.choice([range(n), draw.sample(range(n), n)])
+        family = draw.choice(["odd_even", "merge_exchange", "pairwise"])
+        pairs = [(wires[lo], wires[hi]) for lo, hi in nsc.network(family, n).comparators.tolist()]
+        if draw.random() < 0.4:
+            del pairs[draw.randrange(len(pairs)) :]
+        network, outputs = Network.from_comparators(n, pairs), list(wires[n - size :])
+        draw.shuffle(outputs)
+        property_ = parse(f"top-{size}-set", n, outputs)
+        inputs = np.array(list(itertools.product((0, 1), repeat=n)), dtype=bool)
+        right = not property_.fails(network, inputs).any()
+        proof, text = certify(network, property_, budget_of(), [method])
+        verdicts.add(proof.verdict)
+        assert proof.verdict in (Verdict.UNPROVED, Verdict.PROVED if right else Verdict.REFUTED)
+        if text is not None:
+            accepts(text)
+    assert Verdict.REFUTED in verdicts
+    assert Verdict.PROVED in verdicts or method in ("lint", "primitive", "pairwise", "merges", "SAT")
 
 
 FOUND = [each for kind in KINDS for each in found(kind)]

@@ -17,8 +17,8 @@ from nsc.compiler.verify import Budget, Proof, Verdict, verify
 CANDIDATES = 1 << 18
 # Candidates without a gain after which an island starts anew.
 PATIENCE = 1 << 19
-# Limits of a proof inside of a search. They are counts, so that it comes out the same on every machine.
-PROOF = Budget(states=1 << 23, conflicts=100_000)
+# Limits of a proof inside of a search: two or three seconds.
+PROOF = Budget(states=1 << 23, propagations=1 << 23)
 # Patterns that one refuted network adds to a pool at most.
 _MOST_ADDED = 32
 

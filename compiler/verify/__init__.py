@@ -5,7 +5,7 @@ from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import MANY_WIRES, Emitted, Run, check_emitted, stable_order
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.keeping import verify_once
-from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
+from nsc.compiler.verify.ladder import METHODS, TRIAL_METHODS, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, CERTIFICATE_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
 from nsc.compiler.verify.question import Archive, Budget, Cases, Integers
@@ -18,7 +18,7 @@ __all__ = [
     "MANY_WIRES",
     "METHODS",
     "NETWORK_DIGEST",
-    "UNTIMED",
+    "TRIAL_METHODS",
     "Archive",
     "Budget",
     "Cases",

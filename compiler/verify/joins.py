@@ -20,12 +20,11 @@ from nsc.wording import argument
 
 Integers = npt.NDArray[np.int64]
 
-# Without a time limit, a join that would take longer is refused. With one, a join may take half of the time
-# left.
-SECONDS = 20.0
-# Bits of a join, patterns times wires, that a slow machine computes in a second. A constant, so that all
-# machines prove the same networks without a time limit.
+# Bits of a join, patterns times wires, that a slow machine computes in a second.
 BITS_PER_SECOND = 1 << 29
+# Without a time limit, a join of more bits is refused: a count, so that all machines prove the same networks.
+# With one, a join may take half of the time left.
+MOST_BITS = 20 * BITS_PER_SECOND
 # Messages suggest only time limits below this one.
 _LONG_SECONDS = 24 * 3600
 # Finding the distinct patterns takes this many times their bytes, by measurement.
@@ -120,8 +119,9 @@ class JoinRule:
         if self.states is not None:
             return patterns > self.states
         deadline = self.budget.deadline
-        left = SECONDS if deadline is None else (deadline - time.monotonic()) / 2
-        return patterns * wires > left * BITS_PER_SECOND
+        if deadline is None:
+            return patterns * wires > MOST_BITS
+        return patterns * wires > (deadline - time.monotonic()) / 2 * BITS_PER_SECOND
 
     def _why_slow(self, patterns: int, wires: int, others: float) -> str:
         size = f"{patterns:,} patterns in a join"

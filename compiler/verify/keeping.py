@@ -22,8 +22,7 @@ def verify_once(
 ) -> Proof:
     """Return the proof that the budget's archive keeps of a network; else verify the network and keep it.
 
-    What is kept does not depend on the time that a proof took. So a network that is UNPROVED is kept only if
-    the limits of its proof were counts.
+    An UNPROVED network is kept only after a trial: with another budget, or more installed, it may be proved.
 
     Args:
         network, property_, methods: as of `verify`.
@@ -39,7 +38,7 @@ def verify_once(
     if kept is not None and kept.property == property_.name:
         return kept
     proof = replace(verify(network, property_, budget, methods), seconds=None)
-    if proof.verdict is Verdict.PROVED or (proof.verdict is Verdict.UNPROVED and budget.is_counted):
+    if proof.verdict is Verdict.PROVED or (proof.verdict is Verdict.UNPROVED and budget.is_trial):
         archive.write(name, proof.to_json())
     return proof
 
@@ -47,7 +46,7 @@ def verify_once(
 def _name(network: Network, property_: Property, budget: Budget, methods: Collection[str] | None) -> str:
     """Return a name that only the same network, property and counts share."""
     allowed = None if methods is None else sorted(methods)
-    asked = (network.digest, property_.name, allowed, budget.states, budget.conflicts, budget.memory)
+    asked = (network.digest, property_.name, allowed, budget.states, budget.propagations, budget.memory)
     return f"proof-{network.n}-{hashlib.sha256(repr(asked).encode()).hexdigest()[:24]}"
 
 

@@ -47,9 +47,8 @@ METHODS: dict[str, Method] = {
     "depth-first search": depth_first,
 }
 
-# Methods whose outcome does not depend on the machine's speed, except if SAT settles a part of a network only
-# just within its time limit.
-UNTIMED = ("lint", "primitive", "exhaustion", "pairwise", "merges", "reachable sets")
+# What a trial of a network of many wires uses: to state a large question to SAT takes seconds.
+TRIAL_METHODS = ("lint", "primitive", "exhaustion", "pairwise", "merges", "reachable sets")
 
 
 def verify(
@@ -135,14 +134,19 @@ def decide(
     ranks, runs = question.ranks, question.runs
     sampled = 0
     random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
-    for inputs in zero_one.sample_inputs(network.n, random_count, tuple(ranks.values()), runs):
-        wrong = zero_one.first_wrong_vector(question.network, ranks, inputs)
-        if wrong is not None:
-            vector = tuple(inputs[wrong].astype(int).tolist())
-            found = f"0-1 input {sampled + wrong} tried fails"
-            return _refuted(network, digest, property_, vector, "sampling", found), question, ()
-        sampled += len(inputs)
-        progress.count("0-1 inputs", sampled)
+    try:
+        for inputs in zero_one.sample_inputs(network.n, random_count, tuple(ranks.values()), runs):
+            wrong = zero_one.first_wrong_vector(question.network, ranks, inputs)
+            if wrong is not None:
+                vector = tuple(inputs[wrong].astype(int).tolist())
+                found = f"0-1 input {sampled + wrong} tried fails"
+                return _refuted(network, digest, property_, vector, "sampling", found), question, ()
+            sampled += len(inputs)
+            progress.count("0-1 inputs", sampled)
+            if network.n >= _MANY_WIRES:
+                question.budget.check()
+    except BudgetError as limit:
+        reasons.append(f"sampling ended at {limit}")
     for name in names:
         if (proof := outcome(name)) is not None:
             return proof, question, steps
@@ -179,4 +183,4 @@ def _refuted(
     )
 
 
-__all__ = ["METHODS", "UNTIMED", "Question", "decide", "verify"]
+__all__ = ["METHODS", "TRIAL_METHODS", "Question", "decide", "verify"]

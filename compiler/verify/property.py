@@ -19,7 +19,7 @@ class RankGroup:
     """Some wires that together carry as many consecutive ranks, in any order among themselves.
 
     Attributes:
-        wires: the wires, at least one; a single wire carries exactly `first`.
+        wires: the wires, at least one, ascending; a single wire carries exactly `first`.
         first: the lowest of the ranks, 0 the smallest value.
     """
 
@@ -171,7 +171,8 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
             )
         runs = tuple(range(parts[0])), tuple(range(parts[0], n))
     outputs = _carried(text, n, ranks, wires, as_set)
-    name = outputs.name + (f", presorted {presorted}" if presorted else "")
+    named_runs = ",".join(f"{run[0]}-{run[-1]}" for run in _runs(presorted))
+    name = outputs.name + (f", presorted {named_runs}" if named_runs else "")
     return Property(name, n, outputs.groups, runs)
 
 
@@ -201,7 +202,7 @@ def _carried(
             f"{argument('wires')} names {count(len(places), 'wire')}"
         )
     groups = (
-        (RankGroup(places, ranks[0]),)
+        (RankGroup(tuple(sorted(places)), ranks[0]),)
         if as_set
         else tuple(RankGroup((wire,), rank) for wire, rank in zip(places, ranks, strict=True))
     )

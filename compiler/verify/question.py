@@ -57,10 +57,11 @@ class Budget:
 
     Attributes:
         states: the most 0-1 patterns in a join of two components, for the method of reachable sets; None: as
-            many as memory and time allow.
-        conflicts: the most conflicts of the SAT solver; None: as many as time allows.
-        memory: the most bytes of packed 0-1 patterns, for the same method.
-        deadline: the end, by time.monotonic; None: each method has a limit of its own.
+            many as its memory and time allow.
+        propagations: the most propagations of the SAT solver; None: as many as its time allows.
+        memory: the most bytes of packed 0-1 patterns, for the method of reachable sets.
+        deadline: the end, by time.monotonic; None: each method counts its steps, so that the verdict does not
+            depend on how fast a machine is, or on what else it does.
         search: begins depth-first searches, in C++; None: there are none.
         archive: keeps proofs, for `verify_once`; None: nothing is kept.
         progress: receives the current method and its counts.
@@ -68,7 +69,7 @@ class Budget:
     """
 
     states: int | None = None
-    conflicts: int | None = None
+    propagations: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
     search: Searcher | None = None
@@ -77,9 +78,9 @@ class Budget:
     certify: bool = False
 
     @property
-    def is_counted(self) -> bool:
-        """Whether no limit is a time, so that every machine comes to the same verdict."""
-        return self.deadline is None and self.states is not None and self.conflicts is not None
+    def is_trial(self) -> bool:
+        """Whether the limits are counts that a caller chose."""
+        return self.deadline is None and self.states is not None and self.propagations is not None
 
     def check(self) -> None:
         """Raise BudgetError after the deadline."""
@@ -104,6 +105,9 @@ class Question:
     runs: tuple[tuple[int, ...], ...]
     budget: Budget
     tangled: bool = False
+
+    def __post_init__(self) -> None:
+        assert (self.network.comparators[:, 0] < self.network.comparators[:, 1]).all()
 
     @property
     def is_sort(self) -> bool:

@@ -16,11 +16,11 @@ from nsc.compiler.verify.question import BudgetError, Question
 from nsc.wording import argument
 
 SOLVER = "glucose4"
-# The limit if the user sets none; each best known sorter up to 64 wires takes less than a second.
-SECONDS = 20.0
-# The limit where every machine must come to the same verdict: half a second. The best known sorters up to 64
-# wires take at most 16,000.
-FEW_CONFLICTS = 1 << 15
+# The limit without a time limit: about 20 seconds, whatever the network. The best known sorters up to 64
+# wires take at most two millions.
+MOST_PROPAGATIONS = 1 << 26
+# The limit of a trial, where another network may do as well: about half a second.
+FEW_PROPAGATIONS = 1 << 21
 # No larger network was settled within minutes.
 MOST_COMPARATORS = 1 << 14
 
@@ -72,19 +72,23 @@ def sat(question: Question) -> Answer | None:
 
 def _learned(solver: Any) -> Iterator[Clause]:
     """Yield the clauses that a solver learned, the empty one last. Those that it deletes are kept."""
-    for line in solver.get_proof():
-        if not line.startswith("d"):
-            literals = tuple(map(int, line.split()))
-            assert literals[-1] == 0
-            yield Clause(literals[:-1])
+    lines = [line for line in solver.get_proof() if not line.startswith("d")]
+    # Where the formula itself has no solution by unit propagation, the solver learns nothing.
+    for line in lines if lines[-1:] == ["0"] else [*lines, "0"]:
+        *literals, end = map(int, line.split())
+        assert end == 0
+        yield Clause(tuple(literals))
 
 
 def _solve(solver: Any, question: Question) -> bool:
-    deadline, conflicts = question.budget.deadline, question.budget.conflicts
-    if conflicts is not None:
-        solver.conf_budget(conflicts)
-    seconds = SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
-    seconds = min(seconds, threading.TIMEOUT_MAX)
+    deadline, most = question.budget.deadline, question.budget.propagations
+    seconds = None
+    if deadline is not None:
+        seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
+    elif most is None:
+        most = MOST_PROPAGATIONS
+    if most is not None:
+        solver.prop_budget(most)
     results: list[bool | None] = []
     ended = threading.Event()
 
@@ -101,10 +105,9 @@ def _solve(solver: Any, question: Question) -> bool:
     finally:
         solver.interrupt()
         ended.wait()  # a running solver must not be deleted
-    if results[0] is None and conflicts is not None and solver.accum_stats()["conflicts"] >= conflicts:
-        raise BudgetError(f"{conflicts:,} conflicts")
     if results[0] is None:
-        raise BudgetError(f"{seconds:.0f} s: {argument('time_limit')} sets another limit")
+        question.budget.check()
+        raise BudgetError(f"{most:,} propagations: {argument('time_limit')} sets another limit")
     return results[0]
 
 

@@ -235,7 +235,7 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--time-limit",
         type=click.FloatRange(min=0),
         metavar="SECONDS",
-        help="Time after which the proof gives up; default: about 20 a method.",
+        help="Time after which the proof gives up; default: so many steps a method, alike on every machine.",
     )
     @functools.wraps(function)
     def command(*, max_memory: int, time_limit: float | None, **others: Any) -> Any:

@@ -27,7 +27,8 @@ def budget_of(
 
     Args:
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
-        time_limit: seconds after which the proof gives up; None: about 20 a method.
+        time_limit: seconds after which the proof gives up; None: each method counts
+            its steps, so that the verdict is the same on every machine.
         progress: is told how far the proof is.
         keeps: whether proofs are kept, and kept ones are taken.
 

@@ -21,7 +21,7 @@ from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k
-from nsc.compiler.verify import UNTIMED, Budget, Verdict, parse, verify
+from nsc.compiler.verify import TRIAL_METHODS, Budget, Verdict, parse, verify
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
@@ -38,7 +38,7 @@ def test_the_best_network_for_some_ranks_is_the_cheapest_that_is_proved():
     assert verify(third, selection).verdict is compiled.proof.verdict is Verdict.PROVED
     for network in cheaper:
         assert half_operations(network, selection.ranks) < half_operations(third, selection.ranks)
-        proof = verify(network, selection, Budget(states=FEW_STATES), UNTIMED)
+        proof = verify(network, selection, Budget(states=FEW_STATES), TRIAL_METHODS)
         assert proof.verdict is Verdict.UNPROVED
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.verify import Budget, Verdict, keeping, parse, sort, verify, verify_once
-from nsc.compiler.verify.sat import FEW_CONFLICTS
+from nsc.compiler.verify.sat import FEW_PROPAGATIONS
 
 NETWORK = FAMILIES["bitonic"](6)
 HALF = NETWORK[:2]
@@ -61,14 +61,14 @@ def test_without_an_archive_every_proof_is_anew(verified):
         {"property_": parse("sort", 6, presorted="0-1")},
         {"methods": ["exhaustion"]},
         {"states": 100},
-        {"conflicts": 100},
+        {"propagations": 100},
         {"memory": 1 << 20},
     ],
     ids=str,
 )
 def test_another_question_is_another_proof(verified, other):
     question = {"network": NETWORK, "property_": sort(6), "methods": None} | other
-    limits = {name: question.pop(name) for name in ("states", "conflicts", "memory") if name in question}
+    limits = {name: question.pop(name) for name in ("states", "propagations", "memory") if name in question}
     archive = Memory()
     for asked, budget in (
         ({"network": NETWORK, "property_": sort(6)}, Budget(archive=archive)),
@@ -80,10 +80,10 @@ def test_another_question_is_another_proof(verified, other):
     assert len(verified) == 2
 
 
-def test_what_time_decides_is_not_kept(verified):
-    """A network that no method settles, with limits that are counts, and with one that is a time."""
-    counts = {"states": 1, "conflicts": FEW_CONFLICTS}
-    for limits in ({}, {**counts, "deadline": time.monotonic() + 1e6}, {"states": 1}, {"conflicts": 1}):
+def test_only_a_trial_without_a_proof_is_kept(verified):
+    """A network that no method settles, with counts that a caller chose, and with another limit."""
+    counts = {"states": 1, "propagations": FEW_PROPAGATIONS}
+    for limits in ({}, {**counts, "deadline": time.monotonic() + 1e6}, {"states": 1}, {"propagations": 1}):
         archive = Memory()
         assert verify_once(NETWORK, budget=Budget(**limits, archive=archive), methods=()).verdict is (
             Verdict.UNPROVED

@@ -185,6 +185,10 @@ def test_the_name_of_a_property_is_parsed_again(text):
     if text in ("median", "rank-0"):
         property_ = parse(text, 5, [3], "0-1,2-4")
         assert property_.name == f"{text} on wires 3, presorted 0-1,2-4"
+    for presorted in ("", ",", " 0-1", "0-1, 2-4", "0-1 ,\t2-4,", "00-1,2-004"):
+        if not text.startswith("merge"):
+            property_ = parse(text, 5, presorted=presorted)
+            assert parse(property_.name, 5) == property_
         assert parse(property_.name, 5) == property_
 
 

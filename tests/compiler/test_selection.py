@@ -15,7 +15,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
 from nsc.compiler.verify import Budget, parse, verify
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.compiler.verify.sat import FEW_CONFLICTS
+from nsc.compiler.verify.sat import FEW_PROPAGATIONS
 from nsc.errors import PropertyError, UnprovedError, VerificationError
 
 # Selection of 9 values: property, name of a package, words, option, outputs in order.
@@ -108,7 +108,9 @@ def test_the_best_network_is_the_first_that_is_proved_quickly():
     *quick, last = candidates_of(request, network)
     assert [candidate.network for candidate in quick] == networks
     assert {candidate.next_after for candidate in quick} == {UnprovedError}
-    assert {candidate.budget for candidate in quick} == {Budget(states=FEW_STATES, conflicts=FEW_CONFLICTS)}
+    assert {candidate.budget for candidate in quick} == {
+        Budget(states=FEW_STATES, propagations=FEW_PROPAGATIONS)
+    }
     assert last.budget == Budget()
     assert (last.network, last.next_after) == (networks[0], None)
     trusted = candidates_of(Request("best", 10, select=top_k(3), unproved=True), network)

@@ -1,6 +1,7 @@
 import itertools
 import json
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -19,15 +20,19 @@ from nsc.compiler.verify import (
     Budget,
     Proof,
     Verdict,
+    depth_first,
+    joins,
     parse,
     patterns,
     reachable,
+    sat,
     sort,
     verify,
     zero_one,
 )
 from nsc.compiler.verify.question import BudgetError, question_of
 from nsc.errors import PropertyError
+from nsc.join.depth_first import depth_first_search
 
 
 def sort_question(network, **budget):
@@ -424,3 +429,59 @@ def test_without_python_sat_other_methods_prove_what_they_can(monkeypatch):
     proof = verify(network, methods=["SAT"])
     assert proof.verdict is Verdict.UNPROVED
     assert proof.detail.endswith("SAT needs python-sat, which is not installed")
+
+
+# What each method proves, and SAT and depth-first search not at once.
+PROVED = {
+    "lint": FAMILIES["best"](1),
+    "primitive": FAMILIES["odd_even"](30),
+    "exhaustion": FAMILIES["pairwise"](16),
+    "pairwise": FAMILIES["pairwise"](30),
+    "merges": FAMILIES["bitonic"](30),
+    "reachable sets": best(27),
+    "SAT": best(40),
+    "depth-first search": FAMILIES["pairwise"](40),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_slow_machine_comes_to_the_same_verdict(method, monkeypatch):
+    """On it an hour passes between two looks at a clock, and no wait ends in time."""
+    network, budget = PROVED[method], Budget(search=depth_first_search)
+    proof = verify(network, None, budget, [method])
+    clock, wait = itertools.count(time.monotonic(), 3600.0), threading.Event.wait
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(threading.Event, "wait", lambda event, timeout=None: timeout is None and wait(event))
+    monkeypatch.setattr(depth_first, "_CASES", 1 << 10)
+    assert proof.method == method
+    assert replace(verify(network, None, budget, [method]), seconds=proof.seconds) == proof
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "method", "message"),
+    [
+        (sat, "MOST_PROPAGATIONS", "SAT", "SAT ended at 1 propagations"),
+        (depth_first, "MOST_CASES", "depth-first search", "depth-first search ended at 1,024 cases"),
+        (joins, "MOST_BITS", "reachable sets", "patterns in a join"),
+    ],
+)
+def test_a_count_ends_a_method_and_a_time_limit_takes_its_place(module, limit, method, message, monkeypatch):
+    network = FAMILIES["pairwise"](40)
+    monkeypatch.setattr(module, limit, 1)
+    monkeypatch.setattr(reachable, "FEW_STATES", 1)
+    monkeypatch.setattr(depth_first, "_CASES", 1 << 10)
+    ended = verify(network, None, Budget(search=depth_first_search, certify=True), [method])
+    assert ended.verdict is Verdict.UNPROVED
+    assert message in ended.detail
+    assert "time_limit" in ended.detail
+    deadline = time.monotonic() + 600
+    assert verify(network, None, Budget(deadline=deadline, search=depth_first_search, certify=True), [method])
+
+
+def test_a_time_limit_ends_a_sample_of_many_wires():
+    """Such samples take minutes; what was tried until then counts."""
+    network, late = FAMILIES["odd_even_merge"](4096), Budget(deadline=time.monotonic())
+    proof = verify(network, None, late)
+    assert proof.detail.startswith("4,097 structured and random 0-1 inputs passed; ")
+    assert "sampling ended at the time limit" in proof.detail
+    assert verify(network[1:], None, late).verdict is Verdict.REFUTED
