@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import keyword
 import os
 import re
 import shutil
-import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -69,24 +71,25 @@ def write(package: Package, folder: Path) -> Path:
     place = folder / package.name
     if _holds(place, package):
         return place
-    if os.path.lexists(place):
-        _check_replaceable(place)
-    suffix = f"{package.name}.{uuid.uuid4().hex[:8]}"
-    fresh, old = folder / f".new.{suffix}", folder / f".old.{suffix}"
+    fresh, old = folder / f".new.{package.name}", folder / f".old.{package.name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _mark_importable(folder)
-        fresh.mkdir()
-        for name, text in package.files.items():
-            (fresh / name).write_text(text, encoding="utf-8", newline="\n")
-        _exchange(fresh, place, old)
+        with _alone(folder):
+            if os.path.lexists(place):
+                _check_replaceable(place)
+            _mark_importable(folder)
+            for left in (fresh, old):  # by a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            fresh.mkdir()
+            try:
+                for name, text in package.files.items():
+                    (fresh / name).write_text(text, encoding="utf-8", newline="\n")
+                _exchange(fresh, place, old)
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
+                shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        if _holds(place, package):  # another process wrote the same package first
-            return place
         raise LoweringError(f"cannot write the package to {place}: {error}") from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
     return place
 
 
@@ -119,6 +122,18 @@ def _listed(place: Path) -> list[str] | None:
         return [*map(str, manifest["files"])] if is_ours else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing packages to a folder, where its file system has locks."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _exchange(fresh: Path, place: Path, old: Path) -> None:

@@ -105,7 +105,7 @@ def first_layers(n: int, layers: int) -> tuple[Comparator, ...]:
 
     The first layer joins each wire w to n - 1 - w. Each next one does the same inside the upper and the lower
     half of each group of wires that the layer before had. They are symmetric. Of 2^k wires, k layers are
-    Green's, up to the names of wires.
+    Green's, up to the names of wires. Once each group is one wire, there are no more layers.
 
     Source: Knuth 5.3.4: some smallest and some shallowest network has any given first layer that leaves at
     most one wire alone; M. W. Green's sorter of 16 wires for more layers, where this is not proved.
@@ -117,9 +117,10 @@ def first_layers(n: int, layers: int) -> tuple[Comparator, ...]:
     comparators: list[Comparator] = []
     for _ in range(layers):
         comparators += [(group[k], group[-1 - k]) for group in groups for k in range(len(group) // 2)]
-        groups = [
-            half for group in groups for half in (group[: len(group) // 2], group[(len(group) + 1) // 2 :])
-        ]
+        halves = ((group[: len(group) // 2], group[(len(group) + 1) // 2 :]) for group in groups)
+        groups = [half for pair in halves for half in pair if len(half) > 1]
+        if not groups:
+            break
     return tuple(comparators)
 
 

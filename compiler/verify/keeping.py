@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from nsc.compiler.network import Network
+from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify.ladder import verify
 from nsc.compiler.verify.proof import Proof, Verdict
 from nsc.compiler.verify.property import Property, sort
@@ -35,7 +36,7 @@ def verify_once(
         return replace(verify(network, property_, budget, methods), seconds=None)
     name = _name(network, property_, budget, methods)
     kept = _read(archive.read(name))
-    if kept is not None and kept.property == property_.name:
+    if kept is not None and (kept.property, kept.canonical) == (property_.name, canonical(network).digest):
         return kept
     proof = replace(verify(network, property_, budget, methods), seconds=None)
     if proof.verdict is Verdict.PROVED or (proof.verdict is Verdict.UNPROVED and budget.is_trial):

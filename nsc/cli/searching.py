@@ -202,8 +202,11 @@ def _is_least(found: Found) -> bool:
     records = records_of(goal.wanted)
     if found.network is None or records is None:
         return False
-    least = {Objective.SIZE: records.least_size, Objective.DEPTH: records.least_depth}.get(goal.objective)
-    return least is not None and goal.cost(found.network)[1] <= least
+    least = {
+        Objective.SIZE: (records.least_size, records.least_depth),
+        Objective.DEPTH: (records.least_depth, records.least_size),
+    }.get(goal.objective)
+    return least is not None and goal.cost(found.network) == (0, *least)
 
 
 class _Store:

@@ -112,3 +112,16 @@ def test_a_damaged_text_is_proved_anew(verified):
         found.write = lambda name, text: None
         assert verify_once(NETWORK, budget=Budget(archive=found)) == proof
     assert len(verified) == 1 + len(damaged)
+
+
+def test_a_proof_of_another_network_is_not_taken():
+    """A kept proof at the place where another network's proof would be."""
+    archive = Memory()
+    verify_once(NETWORK, budget=Budget(archive=archive))
+    (text,) = archive.values()
+
+    class Everywhere(Memory):
+        def read(self, name):
+            return text
+
+    assert verify_once(HALF, budget=Budget(archive=Everywhere())).verdict is Verdict.REFUTED

@@ -162,6 +162,12 @@ def test_of_a_pattern_and_its_mirror_image_one_is_enough(layers, halves):
     assert fails[0] == fails[1]
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 16, 64])
+def test_there_are_first_layers_until_each_group_is_one_wire(n):
+    every = first_layers(n, 10**9)
+    assert every == first_layers(n, n.bit_length()) != first_layers(n, n.bit_length() - 2)
+
+
 def test_greens_first_layers_leave_168_patterns():
     assert len(patterns.reachable(Goal(parse("sort", 16), prefix=first_layers(16, 4)))) == 168
 
