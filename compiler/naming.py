@@ -27,6 +27,8 @@ def default_name(request: Request, n: int) -> str:
 
     Packages that compute different values therefore have different names. Targets are not part of a name.
     """
+    if request.window is not None and request.select is not None:
+        return f"{request.select.label}_{_size(request.window)}"
     options = _options_label(request)
     stem = Path(request.network).stem if isinstance(request.network, str | os.PathLike) else "network"
     longest = LONGEST_NAME - len(f"network__{n}{options}")
@@ -64,6 +66,8 @@ def command(request: Request, name: str) -> str:
     family = request.network if is_family(request.network) else None
     kind = "header" if request.is_header else "compile"
     words = [f"nsc {kind}", f"{family} --n {request.n}" if family else "network.json"]
+    if request.window is not None:
+        words[1] = _size(request.window)
     if request.name is not None or not family:
         words.append(f"--name {name}")
     default, relaxation = Relaxation(), request.relaxation
@@ -101,7 +105,11 @@ def proof_line(proof: Proof) -> str:
 def purpose(request: Request, n: int) -> str:
     """Return what a package is for, such as "selection of the median of 5 values"."""
     task = "sorting" if request.select is None else f"selection of {request.select.words}"
-    return f"{task} of {count(n, 'value')}"
+    return f"{task} of {count(n, 'value') if request.window is None else f'{_size(request.window)} pixels'}"
+
+
+def _size(window: tuple[int, int]) -> str:
+    return "x".join(map(str, window))
 
 
 def header_of(request: Request, n: int, proof: Proof) -> Header:

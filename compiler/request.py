@@ -37,6 +37,7 @@ class Request:
         remove_redundant: whether comparators that exact results do not need are removed, which changes soft
             values.
         is_header: whether a C header is compiled, not a package.
+        window: rows and columns of the pixels that a header's network selects from; None: any values.
         single_file: whether kernels' sources have the kernel library in them, instead of including it.
         straight_line: comparators that get straight-line code; tests and experiments choose fewer, which
             builds sooner and computes the same values.
@@ -61,6 +62,7 @@ class Request:
     wires: Sequence[int] | None = None
     remove_redundant: bool = False
     is_header: bool = False
+    window: tuple[int, int] | None = None
     single_file: bool = False
     straight_line: int = STRAIGHT_LINE
 

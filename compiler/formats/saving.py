@@ -72,11 +72,11 @@ def save(content: bytes, path: Path) -> None:
         NetworkError: a file that cannot be written.
     """
     try:
-        place = Path(os.path.realpath(path))
-        if place.exists() and not place.is_file() and not place.is_dir():
-            place.write_bytes(content)
+        # As it is given: the real path of a pipe in /proc is no name of a file.
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(content)
         else:
-            _replace(place, content)
+            _replace(Path(os.path.realpath(path)), content)
     except (OSError, ValueError) as error:
         # Not its file: what is written first, beside the path, has a name that tells nothing.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error

@@ -14,14 +14,19 @@ class CSummary:
     Attributes:
         sample: how many values it has, in words.
         result_lines: what its results are, in words, as lines.
+        of_one, of_row, of_column: where a result of one sample, of rows and of columns is.
         types: the names of the types of values, in words.
-        stack: KB of stack that a call takes at most.
+        stack_of_one, stack: bytes of stack that a call takes at most, with one sample and with a batch.
     """
 
     sample: str
     result_lines: tuple[str, ...]
+    of_one: str
+    of_row: str
+    of_column: str
     types: str
-    stack: int
+    stack_of_one: str
+    stack: str
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class CNetwork:
         comparator_lines, input_lines, output_lines: the comparators, the wires, and each output with its
             wire, as lines of macros.
         pair_lines, output_wire_lines: the comparators and the wire of each output, as lines of tables.
+        is_window: whether the values are pixels of a window.
+        window_rows, window_columns: its size; 0 where there is none.
     """
 
     wires: int
@@ -45,6 +52,9 @@ class CNetwork:
     output_lines: tuple[str, ...]
     pair_lines: tuple[str, ...]
     output_wire_lines: tuple[str, ...]
+    is_window: bool
+    window_rows: int
+    window_columns: int
 
 
 @dataclass(frozen=True)

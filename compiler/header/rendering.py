@@ -30,7 +30,11 @@ _ITEM_BITS = {8: 32, 16: 32, 32: 64}
 
 
 def render(
-    header: Header, schedule: Schedule, types: tuple[str, ...], ranks: Sequence[int] | None = None
+    header: Header,
+    schedule: Schedule,
+    types: tuple[str, ...],
+    ranks: Sequence[int] | None = None,
+    window: tuple[int, int] | None = None,
 ) -> str:
     """Return the text of a C header; the same arguments, the same text.
 
@@ -39,6 +43,7 @@ def render(
         schedule: what is run, codelet by codelet.
         types: names of types of values, keys of C_TYPES.
         ranks: the rank of each output; None: the network sorts.
+        window: rows and columns of pixels, whose values the wires are, row by row; None: any values.
     """
     network = schedule.network
     outputs = range(network.n) if schedule.outputs is None else schedule.outputs
@@ -55,18 +60,27 @@ def render(
     words = {type_.key: type_.key_type for type_ in each} | {
         type_.item: type_.item_type for type_ in each if not type_.is_pair
     }
+    is_one = len(outputs) == 1
+    stacks = [
+        [_stack(C_TYPES[name], samples, network.n, len(outputs)) for name in types for samples in batch]
+        for batch in ([1], {1, *lanes.values()})
+    ]
     summary = CSummary(
         sample=count(network.n, "value"),
         result_lines=_result_lines(ranks),
+        of_one="the result is values[0]" if is_one else "result r is values[r]",
+        of_row="its result is values[s]" if is_one else f"its result r is values[s * {len(outputs)} + r]",
+        of_column="its result is values[s]" if is_one else "its result r is values[r * values_stride + s]",
         types=", ".join(types),
-        stack=max(_stack(C_TYPES[name], lanes[name], network.n, len(outputs)) for name in types),
+        stack_of_one=_bytes(max(stacks[0])),
+        stack=_bytes(max(stacks[1])),
     )
     return fill(
         "header/header.h.j2",
         CHeader(
             head=head_of(header, network),
             summary=summary,
-            network=_network(schedule, outputs, is_straight),
+            network=_network(schedule, outputs, is_straight, window),
             words=tuple(CWord(name, word) for name, word in words.items()),
             has_pairs=any(type_.is_pair for type_ in each),
             types=each,
@@ -74,7 +88,9 @@ def render(
     )
 
 
-def _network(schedule: Schedule, outputs: Iterable[int], is_straight: bool) -> CNetwork:
+def _network(
+    schedule: Schedule, outputs: Iterable[int], is_straight: bool, window: tuple[int, int] | None
+) -> CNetwork:
     network, wires = schedule.network, list(outputs)
     pairs = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
     return CNetwork(
@@ -87,6 +103,9 @@ def _network(schedule: Schedule, outputs: Iterable[int], is_straight: bool) -> C
         output_lines=_calls(enumerate(wires)),
         pair_lines=wrapped(map(braced, pairs)),
         output_wire_lines=wrapped(wires),
+        is_window=window is not None,
+        window_rows=window[0] if window else 0,
+        window_columns=window[1] if window else 0,
     )
 
 
@@ -129,17 +148,24 @@ def _literal(value: int, bits: int) -> str:
 def _result_lines(ranks: Sequence[int] | None) -> tuple[str, ...]:
     """Return in words what a sample's results are."""
     if ranks is None:
-        return ("all of them, the smallest first.",)
+        return ("Its results are all of them, the smallest first.",)
+    if len(ranks) == 1:
+        return (f"Its result is the value of rank {ranks[0]}; 0 is the smallest.",)
     names = ", ".join(map(str, ranks))
-    words = f"those of {'rank' if len(ranks) == 1 else 'ranks'} {names}; 0 is the smallest."
-    return tuple(textwrap.wrap(words, 112))
+    return tuple(textwrap.wrap(f"Its results are the values of ranks {names}; 0 is the smallest.", 112))
 
 
 def _stack(type_: c_types.CType, lanes: int, wires: int, outputs: int) -> int:
-    """Return KB of stack that a batch with indices takes at most: its blocks, and the items of a block."""
+    """Return bytes of stack that so many samples with indices take: their items, and blocks of a batch."""
     size = type_.bits // 8
     item = _ITEM_BITS.get(type_.bits, 128) // 8
-    return -(-lanes * (wires * (size + item) + outputs * (2 * size + 4)) // 1024) + 1
+    blocks = wires * size + outputs * (2 * size + 4) if lanes > 1 else 0
+    return lanes * (wires * item + blocks)
+
+
+def _bytes(number: int) -> str:
+    """Return a number of bytes in words, with 100 more for what a compiler keeps besides."""
+    return f"{number + 100:,} bytes" if number < 1024 else f"{-(-(number + 100) // 1024):,} KB"
 
 
 def _calls(arguments: Iterable[tuple[int, ...]]) -> tuple[str, ...]:

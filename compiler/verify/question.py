@@ -106,9 +106,6 @@ class Question:
     budget: Budget
     tangled: bool = False
 
-    def __post_init__(self) -> None:
-        assert (self.network.comparators[:, 0] < self.network.comparators[:, 1]).all()
-
     @property
     def is_sort(self) -> bool:
         """Whether every wire should carry the rank of its number."""
@@ -132,6 +129,7 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
         ranks = {int(outputs[wire]): rank for wire, rank in ranks.items()}
     if len(ranks) < network.n:
         network = restrict(network, ranks)
+    assert (network.comparators[:, 0] < network.comparators[:, 1]).all()
     return Question(network, ranks, property_.presorted, budget, tangled)
 
 

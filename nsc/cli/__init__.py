@@ -1,7 +1,7 @@
 """The command line: a file per command or two.
 
 Exit codes: 0 done, or proved; 1 refuted, or not all is well; 2 bad input, no toolchain, or output that cannot
-be written; 3 unproved; 130 interrupted.
+be written; 3 unproved; 130 interrupted; 141 nobody reads the output any more, as after `nsc list | head -1`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -36,6 +36,8 @@ from nsc.version import VERSION
 from nsc.wording import in_options
 
 BAD_INPUT = 2
+# Shells' exit code for a process that a closed pipe ended.
+CLOSED_PIPE = 141
 
 
 class _Group(click.Group):
@@ -47,14 +49,22 @@ class _Group(click.Group):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
             return super().main(*args, **extra)
-        except OSError as error:  # click itself ends at a closed pipe
+        except OSError as error:
             where = "the output" if error.filename is None else error.filename
             with contextlib.suppress(OSError):
                 click.echo(f"nsc: cannot write {where}: {error.strerror}", err=True)
             _forget_output()
             sys.exit(BAD_INPUT)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _closed_pipes():  # --help prints
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
+        with _closed_pipes():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         left = False
         try:
             left = raise_instead()
@@ -74,6 +84,16 @@ class _Group(click.Group):
         finally:
             if left:
                 leave_at_once()  # while the process ends, an exception would be a traceback
+
+
+@contextlib.contextmanager
+def _closed_pipes() -> Iterator[None]:
+    """End the process where nobody reads its output: click would end it with 1, which says refuted."""
+    try:
+        yield
+    except BrokenPipeError:
+        _forget_output()
+        sys.exit(CLOSED_PIPE)
 
 
 def _option_of(argument: str) -> str:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from pathlib import Path
 
 import click
 
 from nsc.cli.completing import some_of
 from nsc.cli.deploying import DEPLOYED, deploy_option, deployed_file
+from nsc.cli.outputs import Output, beside, certificate_option, check_json
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     Limits,
     ResultOptions,
-    certificate_option,
     counts_of,
     how_to_use,
     limit_options,
@@ -30,7 +29,6 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import certified, compile_network
-from nsc.compiler.formats import save
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.selection import Selection
@@ -85,7 +83,7 @@ def compile_command(
     architectures: tuple[str, ...],
     single_file: bool,
     deploy: bool,
-    certificate_file: Path | None,
+    certificate_file: Output | None,
     result: ResultOptions,
     limits: Limits,
     unproved: bool,
@@ -99,6 +97,7 @@ def compile_command(
 
     --dtype, --target and --arch take one value, several with commas, or are repeated.
     """
+    check_json(result.as_json, certificate_file, "certificate")
     start = time.perf_counter()
     with reporting(result.verbose) as progress:
         request = source.request(
@@ -142,7 +141,7 @@ def compile_command(
         place = write(compiled.package, result.folder)
         deployed = writing.write(*source_file, result.folder) if source_file else None
         if certificate_file:
-            save(certificate.encode(), certificate_file)
+            click.echo(certificate_file.write(certificate.encode()), nl=False)
     seconds = time.perf_counter() - start
     if result.as_json:
         facts = {
@@ -153,7 +152,7 @@ def compile_command(
             "proof": compiled.proof.facts(),
             "binaries": [str(artifact.binary) for artifact in artifacts],
             "deployed": deployed and str(deployed),
-            "certificate": certificate_file and str(certificate_file),
+            "certificate": certificate_file and str(certificate_file.path),
             "targets": request.targets,
             "cached": all(artifact.cached for artifact in artifacts),
             "commands": [shlex.join(artifact.command) for artifact in artifacts if artifact.command],
@@ -163,21 +162,24 @@ def compile_command(
         return
     network, proof = compiled.network, compiled.proof
     built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
-    click.echo(f"{place}: {network.counts}")
-    click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
-    if proof.certificate:
-        click.echo(f"{CERTIFICATE_DIGEST}: {proof.certificate}")
-    if result.verbose:
-        for artifact in artifacts:
-            click.echo(shlex.join(artifact.command) or f"prebuilt: {artifact.binary}")
-    if replaced:
-        click.echo(f"replaced: {place} held another package")
-    if "cuda" in request.targets and not architectures:
+    with beside(certificate_file):
+        click.echo(f"{place}: {network.counts}")
+        click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
+        if proof.certificate:
+            click.echo(f"{CERTIFICATE_DIGEST}: {proof.certificate}")
+        if result.verbose:
+            for artifact in artifacts:
+                click.echo(shlex.join(artifact.command) or f"prebuilt: {artifact.binary}")
+        if replaced:
+            click.echo(f"replaced: {place} held another package")
+        if "cuda" in request.targets and not architectures:
+            click.echo(
+                "the CUDA kernels are built on first use; --arch sm_NN builds them now"
+                if nvrtc.is_installed()
+                else f"the CUDA kernels are written and cannot be built here, without CuPy: {nvrtc.INSTALL}"
+            )
+        if deployed:
+            click.echo(DEPLOYED.format(deployed))
         click.echo(
-            "the CUDA kernels are built on first use; --arch sm_NN builds them now"
-            if nvrtc.is_installed()
-            else f"the CUDA kernels are written and cannot be built here, without CuPy: {nvrtc.INSTALL}"
+            f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: {how_to_use(place)}"
         )
-    if deployed:
-        click.echo(DEPLOYED.format(deployed))
-    click.echo(f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: {how_to_use(place)}")

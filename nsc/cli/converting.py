@@ -7,11 +7,10 @@ import sys
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from nsc.cli.outputs import Output, output_options
-from nsc.cli.reporting import reporting, verbose_option
+from nsc.cli.outputs import Output, check_json, output_options
+from nsc.cli.reporting import Console, reporting, verbose_option
 from nsc.cli.shared import (
     EXIT_CODES,
     Limits,
@@ -68,8 +67,7 @@ def optimize_command(
     soft values change. Without OUT it goes to standard output, and its counts to standard error. Exit code: 0
     written, 1 the network lacks the property, 2 bad input, 3 unproved.
     """
-    if as_json and output.path is None:
-        raise click.UsageError("--json goes to standard output: name a file for the network, with -o")
+    check_json(as_json, output, "network")
     with reporting(verbose) as progress:
         original = source.network(progress)
         property_, budget = stated.property(original.n), limits.budget(progress)

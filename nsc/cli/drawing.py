@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from nsc.cli.outputs import Output
+from nsc.cli.outputs import Output, output_at
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     Limits,
@@ -17,7 +17,7 @@ from nsc.cli.shared import (
     selection_options,
     wires_option,
 )
-from nsc.cli.sources import STANDARD, Source, network_options
+from nsc.cli.sources import Source, network_options
 from nsc.compiler.drawing import PICTURES, Start, gather, picture, render_page
 from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.selection import Selection
@@ -139,8 +139,8 @@ def _output(out: Path | None, to: str | None) -> Output | None:
         if to not in (None, PAGE):
             raise click.UsageError(f"--to {to}: name its file with -o; - is standard output")
         return None
-    if str(out) == STANDARD:
-        output = Output(None, to or PAGE)
+    output = output_at(out, to or PAGE)
+    if output.path is None:
         if output.format in PICTURES.values() and sys.stdout is not None and sys.stdout.isatty():
             raise click.UsageError(f"{output.format} is not text: name a file with -o, or a pipe or > FILE")
         return output

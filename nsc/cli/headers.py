@@ -8,6 +8,7 @@ import time
 import click
 
 from nsc.cli.completing import some_of
+from nsc.cli.outputs import Output, check_json, output_at
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     Limits,
@@ -58,17 +59,27 @@ def header_command(
 ) -> None:
     """Prove a network and write C functions that sort or select exactly, without dependencies, to OUT/NAME.h.
 
+    OUT is a folder, or the file itself if it ends in .h; - is standard output.
+
     With --top-k, --median or --ranks only these values are stored. --wires names the wires on which a network
-    file leaves them.
+    file leaves them. In the place of NETWORK a window such as 3x3, with --median or --rank R, gives the
+    functions of a filter of images.
 
     --dtype takes one value, several with commas, or is repeated.
     """
+    output, name = output_at(result.out, "a header"), result.name
+    check_json(result.as_json, output, "header")
+    file = output.path
+    if file is not None and file.suffix == ".h":
+        if name not in (None, file.stem):
+            raise click.UsageError(f"the header is named twice, {file} and --name {name}: name it once")
+        output, name = Output(file.parent, output.format), file.stem
     start = time.perf_counter()
     with reporting(result.verbose) as progress:
         request = source.request(
             progress,
             dtypes=dtypes,
-            name=result.name,
+            name=name,
             unproved=unproved,
             select=select,
             wires=numbers_of("--wires", wires),
@@ -76,10 +87,13 @@ def header_command(
             is_header=True,
         )
         compiled = compile_header(request, limits.budget(progress))
+        if output.path is None:
+            click.echo(output.write(compiled.text.encode()), nl=False)
+            return
         progress.phase("write")
-        file = f"{compiled.name}.h"
-        replaced = replaces(file, compiled.text, result.folder)
-        place = write(file, compiled.text, result.folder)
+        written = f"{compiled.name}.h"
+        replaced = replaces(written, compiled.text, output.path)
+        place = write(written, compiled.text, output.path)
     network, proof, seconds = compiled.network, compiled.proof, time.perf_counter() - start
     if result.as_json:
         facts = {

@@ -1,13 +1,15 @@
-"""How every command that writes a network or a drawing is told where to and in which format."""
+"""How every command that writes one file is told where to and in which format."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -16,14 +18,16 @@ from nsc.compiler.formats import format_of_path, losses, save, writable, write_n
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 @dataclass(frozen=True)
 class Output:
-    """Where a network or a drawing goes.
+    """Where a network, a drawing, a header or a certificate goes.
 
     Attributes:
         path: the file; None: standard output.
-        format: a name in FORMATS, or of a drawing.
+        format: a name in FORMATS, or in words.
     """
 
     path: Path | None
@@ -58,6 +62,21 @@ class Output:
             click.echo(f"nsc: note: {note}", err=True)
 
 
+def output_at(path: Path | None, format: str) -> Output:
+    """Return the output that a path names; None, - and a name of what standard output is stand for that.
+
+    Such a name is /dev/stdout. To open it anew would write over what was printed to the same file.
+    """
+    return Output(None if path is None or str(path) == STANDARD or _is_standard(path) else path, format)
+
+
+def _is_standard(path: Path) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdout.fileno()))
+    except (AttributeError, OSError, ValueError):  # standard output is closed, or no file
+        return False
+
+
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a second argument, -o and --to, as its argument `output`."""
 
@@ -82,11 +101,34 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(*, target: Path | None, path: Path | None, to: str | None, **others: Any) -> Any:
         if target is not None and path is not None:
             raise click.UsageError(f"the output is named twice, {target} and -o {path}: name it once")
-        place = path if target is None else target
-        if place is None or str(place) == STANDARD:
-            output = Output(None, to or "nsc")
-        else:
-            output = Output(place, to or format_of_path(place))
+        output = output_at(path if target is None else target, to or "nsc")
+        if output.path is not None and to is None:
+            output = Output(output.path, format_of_path(output.path))
         return function(output=output, **others)
 
     return command
+
+
+def certificate_option(function: F) -> F:
+    """Give a command --certificate, as its argument `certificate_file`: an Output or None."""
+    return click.option(
+        "--certificate",
+        "certificate_file",
+        type=click.Path(path_type=Path, allow_dash=True),
+        callback=lambda _context, _option, path: None if path is None else output_at(path, "a certificate"),
+        help="Write the proof as a text that tools/check_certificate.py checks, if the network is proved; "
+        "- is standard output, the verdict then goes to standard error.",
+    )(function)
+
+
+def beside(output: Output | None) -> contextlib.AbstractContextManager[Any]:
+    """Print what a command says to standard error, if its standard output has the content of an output."""
+    if output is None or output.path is not None:
+        return contextlib.nullcontext()
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def check_json(as_json: bool, output: Output | None, noun: str) -> None:
+    """Raise click.UsageError if both JSON and the content of an output would go to standard output."""
+    if as_json and output is not None and output.path is None:
+        raise click.UsageError(f"--json goes to standard output: name a file for the {noun}")

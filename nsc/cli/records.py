@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from nsc.cli.reporting import Console
 from nsc.compiler.families import KINDS, LIST_DATE, Found, found, known, known_name, selected
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import MOST_RECORDED, records_of

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import click
-from rich import progress
-from rich.console import Console
+from rich import console, progress
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nsc.compiler.progress import SILENT, Progress
@@ -21,6 +20,13 @@ F = TypeVar("F", bound=Callable[..., object])
 # Seconds between two counts: on a terminal, which forgets them, and in lines, which stay.
 _TERMINAL_PAUSE = 0.1
 _LINES_PAUSE = 10.0
+
+
+class Console(console.Console):
+    """A console that says when nobody reads its output: rich would end the process with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 class _Reporter:
@@ -49,22 +55,22 @@ def reporting(verbose: bool) -> Iterator[Progress]:
     If verbose, a line a phase. Else, where standard error is a terminal, a line that appears after two
     seconds, changes, and is removed in the end. Else nothing.
     """
-    console = Console(stderr=True)
+    shown = Console(stderr=True)
     with silence():
         if verbose:
             yield _Reporter(lambda text: click.echo(f"nsc: {text}", err=True), _LINES_PAUSE)
-        elif console.is_interactive:  # a terminal that can remove a line
-            with _late_line(console) as show:
+        elif shown.is_interactive:  # a terminal that can remove a line
+            with _late_line(shown) as show:
                 yield _Reporter(show, _TERMINAL_PAUSE)
         else:
             yield SILENT
 
 
 @contextmanager
-def _late_line(console: Console) -> Iterator[Callable[[str], None]]:
+def _late_line(shown: Console) -> Iterator[Callable[[str], None]]:
     """Yield a function that changes the text of a line with a clock, which appears after some seconds."""
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    line = progress.Progress(*columns, console=console, transient=True, redirect_stdout=False)
+    line = progress.Progress(*columns, console=shown, transient=True, redirect_stdout=False)
     task = line.add_task("")
     timer = threading.Timer(LATE, line.start)
     timer.daemon = True

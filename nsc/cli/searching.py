@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from nsc.cli import completing
-from nsc.cli.outputs import Output, output_options
+from nsc.cli.outputs import Output, check_json, output_options
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import EXIT_CODES, PropertyOptions, counts_of, property_options
 from nsc.compiler.describe import describe
@@ -125,13 +125,12 @@ def search_command(
 
     The same options give the same networks in the same order, so time only says where the search ends. With
     -o each better network is written at once, and OUT.search.json keeps the state: the same command goes on
-    from there.
+    from there. A network of another search is not replaced, but by a search that begins --from it.
 
     Exit code: 0 found and proved, 2 bad input, 3 not found or unproved, 130 interrupted, and the best is
     written.
     """
-    if as_json and output.path is None:
-        raise click.UsageError("--json goes to standard output: name a file for the network, with -o")
+    check_json(as_json, output, "network")
     began = time.monotonic()
     with reporting(verbose) as progress:
         progress.phase("read")
@@ -146,6 +145,8 @@ def search_command(
         asked = _asked(goal, first, prefix, seed, jobs)
         engine = search_engine()
         state = _resumed(output, goal, asked)
+        if state is None:
+            _check_replaceable(output, origin)
         if state is None and first is None:
             state = from_nothing(goal, prefix, seed, jobs)
         elif state is None and first is not None:
@@ -210,7 +211,7 @@ def _is_least(found: Found) -> bool:
 
 
 class _Store:
-    """The files of a search: the best network, and the state from which it goes on."""
+    """The files of a search: the best network, and the state from which it goes on, but for a device."""
 
     def __init__(self, output: Output, asked: str) -> None:
         self.output, self.asked = output, asked
@@ -226,7 +227,8 @@ class _Store:
             self.output.write_network(found.network)
             self.network = found.network
         if gained or force or time.monotonic() - self.kept >= _PAUSE:
-            save(found.state.to_json(self.asked).encode(), state_path(self.output.path))
+            if self.output.path.is_file() or not self.output.path.exists():
+                save(found.state.to_json(self.asked).encode(), state_path(self.output.path))
             self.kept = time.monotonic()
 
 
@@ -263,6 +265,13 @@ def _resumed(output: Output, goal: Goal, asked: str) -> State | None:
         return state_of_json(place.read_text(encoding="utf-8"), asked, goal)
     except (NetworkError, OSError, ValueError) as error:
         raise NetworkError(f"{place}: {error}: name another file with -o, or remove it") from None
+
+
+def _check_replaceable(output: Output, origin: str | None) -> None:
+    """Raise NetworkError if a file has a network, which may be a better one, and the search ignores it."""
+    path = output.path
+    if path is not None and path.is_file() and path.stat().st_size and str(path) != origin:
+        raise NetworkError(f"{path} exists: begin with it, by --from {path}, or name another file with -o")
 
 
 def _is_proved(found: Found) -> bool:

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from nsc.cli.completing import some_of
+from nsc.cli.sources import STANDARD
 from nsc.compiler import selection
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
@@ -76,7 +77,13 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--top-k", type=int, metavar="K", help="Select the K largest values, largest first.")
     @click.option("--median", is_flag=True, help="Select the median, the middle value of an odd N.")
-    @click.option("--ranks", metavar="R,R,…", help="Select the values of these ranks, 0 the smallest.")
+    @click.option(
+        "--ranks",
+        "--rank",
+        "ranks",
+        metavar="R,R,…",
+        help="Select the values of these ranks, 0 the smallest.",
+    )
     @functools.wraps(function)
     def command(*, top_k: int | None, median: bool, ranks: str | None, **others: Any) -> Any:
         numbers = numbers_of("--ranks", ranks)
@@ -152,10 +159,21 @@ def property_options(function: Callable[..., Any]) -> Callable[..., Any]:
 class ResultOptions:
     """The options that say where a result is written, and how a command tells of it."""
 
-    folder: Path
+    out: Path
     name: str | None
     as_json: bool
     verbose: bool
+
+    @property
+    def folder(self) -> Path:
+        """The folder of a result that is several files.
+
+        Raises:
+            click.UsageError: it should go to standard output.
+        """
+        if str(self.out) == STANDARD:
+            raise click.UsageError("a package is several files: name a folder with -o, not -")
+        return self.out
 
 
 def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,8 +182,8 @@ def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "-o",
         "--out",
-        "folder",
-        type=click.Path(path_type=Path),
+        "out",
+        type=click.Path(path_type=Path, allow_dash=True),
         default="generated",
         show_default=True,
         help="Folder to write the result to.",
@@ -179,8 +197,8 @@ def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help="Print each phase on standard error, a line each, and build commands in full.",
     )
     @functools.wraps(function)
-    def command(*, folder: Path, name: str | None, as_json: bool, verbose: bool, **others: Any) -> Any:
-        return function(result=ResultOptions(folder, name, as_json, verbose), **others)
+    def command(*, out: Path, name: str | None, as_json: bool, verbose: bool, **others: Any) -> Any:
+        return function(result=ResultOptions(out, name, as_json, verbose), **others)
 
     return command
 
@@ -195,15 +213,6 @@ def how_to_use(place: Path) -> str:
     else:
         used = load
     return used if find_spec("torch") else f"{used}, once PyTorch is installed: {INSTALL_TORCH}"
-
-
-def certificate_option(function: F) -> F:
-    return click.option(
-        "--certificate",
-        "certificate_file",
-        type=click.Path(path_type=Path),
-        help="Write the proof as a text that tools/check_certificate.py checks, if the network is proved.",
-    )(function)
 
 
 def unproved_option(function: F) -> F:

@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from nsc.cli.reporting import Console
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.diagram import bands, in_ascii, knuth_diagram
 from nsc.compiler.families import FAMILIES

@@ -12,18 +12,17 @@ from typing import NoReturn
 import click
 
 from nsc.audit.claims import claim_of
+from nsc.cli.outputs import Output, beside, certificate_option, check_json
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     EXIT_CODES,
     Limits,
     PropertyOptions,
-    certificate_option,
     counts_of,
     limit_options,
     property_options,
 )
 from nsc.cli.sources import Source, network_options
-from nsc.compiler.formats import save
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import records_of
 from nsc.compiler.verify import (
@@ -70,7 +69,7 @@ def verify_command(
     limits: Limits,
     method: str | None,
     proof_file: Path | None,
-    certificate_file: Path | None,
+    certificate_file: Output | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -85,6 +84,7 @@ def verify_command(
     A refuted network comes with a counterexample, and with the comparator that would mend it, if one alone
     does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
+    check_json(as_json, certificate_file, "certificate")
     if os.path.isfile(os.path.join(source.name, MANIFEST)):
         if source.has_options or stated.is_stated or method or proof_file:
             raise click.UsageError(
@@ -111,19 +111,20 @@ def verify_command(
             progress.phase("find the cause")
             failure = diagnose(network, parse_property(proof.property, network.n), proof.counterexample)
             proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
-    if as_json:
-        causes = {} if failure is None else _causes(failure)
-        known = {"best_known": None if records is None else asdict(records)}
-        click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes, **known}))
-    else:
-        _print_proof(network, proof, failure)
-        if records is not None:
-            click.echo(records.words)
+    with beside(certificate_file):
+        if as_json:
+            causes = {} if failure is None else _causes(failure)
+            known = {"best_known": None if records is None else asdict(records)}
+            click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes, **known}))
+        else:
+            _print_proof(network, proof, failure)
+            if records is not None:
+                click.echo(records.words)
     sys.exit(EXIT_CODES[proof.verdict])
 
 
 def _verify_package(
-    folder: Path, limits: Limits, certificate_file: Path | None, as_json: bool, verbose: bool
+    folder: Path, limits: Limits, certificate_file: Output | None, as_json: bool, verbose: bool
 ) -> NoReturn:
     """Prove the network of a package, run its built kernel, and end the process with the exit code."""
     with reporting(verbose) as progress:
@@ -135,13 +136,14 @@ def _verify_package(
         progress.phase("run the built kernel")
         checks = claim.check(budget)
     verdict = Verdict.REFUTED if any(check.wrong for check in checks) else proof.verdict
-    if as_json:
-        facts = [asdict(check) for check in checks]
-        click.echo(json.dumps({**counts_of(network), **proof.facts(), "kernel": facts}))
-    else:
-        _print_proof(network, proof, None)
-        for check in checks:
-            click.echo(check.sentence())
+    with beside(certificate_file):
+        if as_json:
+            facts = [asdict(check) for check in checks]
+            click.echo(json.dumps({**counts_of(network), **proof.facts(), "kernel": facts}))
+        else:
+            _print_proof(network, proof, None)
+            for check in checks:
+                click.echo(check.sentence())
     sys.exit(EXIT_CODES[verdict])
 
 
@@ -150,15 +152,21 @@ def _proof(
     property_: Property,
     budget: Budget,
     methods: list[str] | None,
-    certificate_file: Path | None,
+    certificate_file: Output | None,
 ) -> Proof:
-    """Verify a network, and write the certificate if there is one and a file for it."""
+    """Verify a network, and write the certificate if one is wanted; say so where there is none."""
     if certificate_file is None:
         return verify_network(network, property_, budget, methods)
     proof, certificate = certify(network, property_, budget, methods)
-    if certificate is not None:
-        budget.progress.phase("write the certificate")
-        save(certificate.encode(), certificate_file)
+    if certificate is None:
+        click.echo(
+            f"nsc: note: a network that is {proof.verdict.value} has no certificate: "
+            f"{certificate_file.words} is not written",
+            err=True,
+        )
+        return proof
+    budget.progress.phase("write the certificate")
+    click.echo(certificate_file.write(certificate.encode()), nl=False)
     return proof
 
 

@@ -390,3 +390,57 @@ def test_a_network_that_does_not_sort_has_no_header():
 
 def test_golden_text(golden):
     golden("best_4.h", header("four", ("int32", "float32", "uint64")))
+
+
+@pytest.mark.slow("C compilers build headers")
+@pytest.mark.parametrize(("size", "select"), [((3, 3), median()), ((2, 5), ranks(7)), ((1, 4), ranks(0))])
+def test_a_window_filters_every_image(size, select, tmp_path):
+    """Images with fewer rows or columns than the window have no results."""
+    rows, columns = size
+    text = nsc.c_header(f"{rows}x{columns}", select=select, dtypes=("uint8", "float32"), name="window")
+    signature = "void f_{0}(const {1} *x, size_t r, size_t c, size_t s, {1} *v, size_t t)"
+    call = "{{ window_image_{0}(x, r, c, s, v, t); }}"
+    lines = [
+        "{0};\n{0} {1}".format(signature.format(*words), call.format(*words))
+        for words in (("uint8", "uint8_t"), ("float32", "float"))
+    ]
+    program = write(tmp_path, {"window": text}, '#include "window.h"\n' + "\n".join(lines) + "\n")
+    build("gcc", "c11", "-O1", "-fPIC", "-shared", program, "-o", tmp_path / "p.so")
+    library = ctypes.CDLL(str(tmp_path / "p.so"))
+    (rank,) = select.outputs(rows * columns).values()
+    for type_ in ("uint8", "float32"):
+        for shape in ((1, 1), (rows, columns), (rows + 2, 70), (9, lanes(type_) + columns - 1), (0, 5)):
+            x, values = hostile(type_, (shape[0], shape[1] + 3)), np.zeros((shape[0], shape[1] + 1), type_)
+            arrays = [ctypes.c_void_p(array.ctypes.data) for array in (x, values)]
+            numbers = [ctypes.c_size_t(number) for number in (*shape, shape[1] + 3, shape[1] + 1)]
+            getattr(library, f"f_{type_}")(arrays[0], *numbers[:3], arrays[1], numbers[3])
+            expected = np.zeros_like(values)
+            if shape[0] >= rows and shape[1] >= columns:
+                view = np.lib.stride_tricks.sliding_window_view(x[:, : shape[1]], size)
+                found = np.sort(view.reshape(*view.shape[:2], -1), axis=-1)[..., rank]
+                expected[: found.shape[0], : found.shape[1]] = found
+            np.testing.assert_array_equal(values, expected)
+
+
+def test_a_header_says_what_is_there():
+    one, some = nsc.c_header("best", 9, select=median()), nsc.c_header("best", 9, select=ranks(3, 4))
+    for text in (
+        "Its result is the value of rank 4; 0 is the smallest.",
+        "value w is x[w], the result is values[0].",
+        "value w of sample s is x[s * stride + w], its result is values[s].",
+        "value w of sample s is x[w * stride + s], its result is values[s].",
+        "172 bytes of stack at most for one sample, 2 KB for more",
+    ):
+        assert text in one, text
+    assert "Its results are the values of ranks 3, 4; 0 is the smallest." in some
+    assert "its result r is values[s * 2 + r]" in some
+    window = nsc.c_header("3x3", select=median())
+    assert window.startswith("/* median_3x3.h: exact selection of the median of 3x3 pixels, ")
+    assert "Made by: nsc header 3x3 --median\n" in window
+    assert "_image_" not in one
+
+
+@pytest.mark.parametrize("select", [None, top_k(2), ranks(1, 2)])
+def test_a_window_selects_one_value(select):
+    with pytest.raises(LoweringError, match="say which value of 3x3 pixels is selected: median=True"):
+        nsc.c_header("3x3", select=select)

@@ -60,6 +60,17 @@ def test_a_given_network_loses_what_it_does_not_need():
     assert "began with 61 comparators, 9 layers" in err
 
 
+def test_a_network_of_another_search_is_kept():
+    best(16).save("best.txt")
+    check_refused(["search", "--n", 16, "--seconds", 0, "-o", "best.txt"])
+    call("search", "--from", "best.txt", "--seconds", 0, "-o", "best.txt")
+    assert read_network(Path("best.txt")).size == 60
+
+
+def test_a_search_does_not_end_with_the_fewest_comparators_in_too_many_layers():
+    assert "35 comparators, 8 layers" in call("search", "--n", 11, "--seconds", 600)[1]
+
+
 def test_too_few_layers_are_not_found():
     _, err = call("search", "--n", 8, "--depth", 5, "--seconds", 0.2, "-o", "best.txt", code=3)
     assert err.startswith("nsc: no network of at most 5 layers found in")

@@ -237,3 +237,14 @@ def test_verify_says_what_is_wrong_with_a_stored_proof():
         for value in ([0, 1, 1], [0, 1], [0, 1, 2], [7, 7, 7]):
             if value != refuted[name]:
                 assert name in refusal(["verify", "not.txt"], refuted, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["broken.txt"], 1), (["best", "--n", 60, "--time-limit", 0], 3)]
+)
+def test_a_network_that_is_not_proved_has_no_certificate(words, code):
+    Path("broken.txt").write_text("[(0,1)]\n[(1,2)]\n", encoding="utf-8")
+    _, err = call("verify", *words, "--certificate", "x.cert", code=code)
+    verdict = {1: "refuted", 3: "unproved"}[code]
+    assert err == f"nsc: note: a network that is {verdict} has no certificate: x.cert is not written\n"
+    assert not Path("x.cert").exists()

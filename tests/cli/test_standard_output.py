@@ -1,0 +1,96 @@
+"""Standard output, pipes, devices and links in the place of a file; outputs that nobody reads any more."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import SORTER, call, check_refused, paths
+
+# Every command that writes one file, and how it begins.
+WRITERS = {
+    "convert four.json --to json -o OUT": "[[[",
+    "convert four.json OUT --to cn": "0:2,1:3\n",
+    "optimize four.json -o OUT": '{"format"',
+    "draw four.json --to svg -o OUT": "<svg",
+    "verify four.json --certificate OUT": "nsc-certificate 1\n",
+    "compile four.json --certificate OUT": "nsc-certificate 1\n",
+    "search --n 4 -o OUT --to cn": "0:3,1:2\n",
+    "header four.json -o OUT": "/* four_4.h: ",
+}
+NO_FOLDER = [line for line in WRITERS if not line.startswith("header")]
+
+
+@pytest.fixture(autouse=True)
+def four():
+    Path("four.json").write_text(SORTER, encoding="utf-8")
+
+
+def shell(text):
+    """Run a line of bash, with nsc as a command; return the exit code, standard output and error."""
+    line = f'set -o pipefail; nsc() {{ "{sys.executable}" -m nsc "$@"; }}; {text}'
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("line", WRITERS)
+def test_a_dash_is_standard_output(line):
+    out, _ = call(*line.replace("OUT", "-").split())
+    assert out.startswith(WRITERS[line])
+    assert "method: " not in out
+    assert "use it with" not in out
+    assert set(paths()) & {"-", "generated/-", "generated/four_4.h"} == set()
+
+
+@pytest.mark.slow("commands are started")
+@pytest.mark.parametrize("line", NO_FOLDER)
+def test_a_pipe_gets_the_whole_text(line):
+    words = line.replace("OUT", "pipe.json")
+    code, out, _ = shell(f"mkfifo pipe.json; cat pipe.json > copy & nsc {words} >&2 && wait && cat copy")
+    assert (code, out[: len(WRITERS[line])]) == (0, WRITERS[line])
+
+
+@pytest.mark.slow("commands are started")
+def test_a_file_that_is_standard_output_keeps_what_it_has():
+    Path("log").write_text("keep\n", encoding="utf-8")
+    assert shell("nsc verify four.json --certificate /dev/stdout >> log")[0] == 0
+    text = Path("log").read_text(encoding="utf-8")
+    assert text.startswith("keep\nnsc-certificate 1\n")
+    assert text.endswith("end\n")
+
+
+def test_a_link_is_followed_and_a_device_stays_one():
+    Path("link").symlink_to("file")
+    call("verify", "four.json", "--certificate", "link")
+    assert Path("link").is_symlink()
+    assert Path("file").read_text(encoding="ascii").startswith("nsc-certificate 1\n")
+    call("search", "--n", 4, "-o", "/dev/null", "--to", "cn")
+    assert Path("/dev/null").is_char_device()
+    assert not Path("/dev/null.search.json").exists()
+
+
+@pytest.mark.parametrize("words", ["verify four.json --certificate -", "compile four.json --certificate -"])
+def test_one_text_goes_to_standard_output(words):
+    check_refused([*words.split(), "--json"])
+    check_refused(["compile", "four.json", "-o", "-"])
+
+
+@pytest.mark.parametrize("words", ["header four.json --json -o -", "compile four.json -o -"])
+def test_what_is_no_single_text_is_refused(words):
+    check_refused(words.split())
+
+
+@pytest.mark.slow("commands are started")
+@pytest.mark.parametrize(
+    "line", ["verify four.json", "show four.json", "list", "--help", "verify --help", "convert four.json"]
+)
+def test_a_closed_pipe_is_no_refutation(line):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        command = [sys.executable, "-m", "nsc", *line.split()]
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
