@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nsc.api import Options, compile
-from nsc.arguments import flag, real, shown_number
+from nsc.arguments import flag, real, shown_number, whole
 from nsc.compiler.describe import Named, is_family
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn import functional
@@ -122,6 +123,13 @@ class SortingLayer(Layer[Sorter | Sizes]):
             raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
         if isinstance(network, Sorter | Sizes):
             refuse_options(network, n=n, **options)
+        elif (number := whole(network)) is not None:
+            known = inspect.signature(type(self)).parameters
+            ways = [argument(name, number) for name in ("k", "n") if name in known]
+            raise OperandTypeError(
+                f"{type(self).__name__}: the first argument names a network, got {number}: pass "
+                f"{' or '.join(ways)} by name"
+            )
         elif "select" in options:
             raise LoweringError(
                 f"{type(self).__name__} sorts all values: nsc.nn.SelectionNetwork takes select"

@@ -134,8 +134,8 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
     check_dense(caller, name, given)
     is_wrong = given.dtype != torch.bool if mask is not None else given.dtype in _NO_LENGTHS
     if is_wrong or given.is_complex() or (mask is None and given.is_floating_point()):
-        what = "booleans" if mask is not None else "integers"
-        raise OperandTypeError(f"{caller}: {name} must hold {what}, got {given.dtype}")
+        what, way = ("booleans", ".bool()") if mask is not None else ("integers", ".long()")
+        raise OperandTypeError(f"{caller}: {name} must hold {what}, got {given.dtype}: convert it with {way}")
     if given.shape != shape:
         raise OperandError(
             f"{caller}: {name} must have the shape {tuple(shape)} for x of shape {tuple(x.shape)}, got "

@@ -228,6 +228,11 @@ def axis_of(caller: str, x: Tensor, n: int | None, dim: int) -> int:
     if n is not None and length != n:
         if not x.dim():
             raise OperandError(f"{caller}: x has no axis, this op sorts {n}")
+        if tuple(x.shape[-2:]) == (n, 1):
+            raise OperandError(
+                f"{caller}: x has the shape {tuple(x.shape)}, this op sorts {n} along dim {dim}: drop the "
+                "last axis with .squeeze(-1)"
+            )
         raise _wrong_length(caller, length, f"along dim {dim}", n)
     return number % axes
 
@@ -269,6 +274,8 @@ class _Devices(dict[torch.device, bool]):
 
 
 def _advice(value: Any) -> str:
+    if isinstance(value, list | tuple) or hasattr(value, "__array__"):
+        return ": convert it with torch.tensor"
     if isinstance(value, torch.fx.Proxy):
         return ": torch.fx traces modules of nsc.nn, not this method; torch.export traces both"
     return ""

@@ -175,12 +175,18 @@ def no_steepness(kernel: Kernel, routing: str, steepness: Tensor) -> OperandErro
     return bad_steepness(_call(kernel, routing), repr(steepness[first].item()), steepness.dtype)
 
 
+# What a message says to who passes wrong ranks.
+ABOUT_RANKS = (
+    f"; {IGNORED} stands for an item that does not count. Pass grades as relevance=; from ranks that count "
+    "from 1 subtract 1"
+)
+
+
 def bad_target(kernel: Kernel, routing: str) -> OperandError:
     """Return the error for a target of wrong numbers."""
     last = kernel.n - 1
     rules = {
-        Payload.TARGET: f"must hold each rank 0 … {last} once in every sample; {IGNORED} stands for an "
-        "item that does not count",
+        Payload.TARGET: f"must hold each rank 0 … {last} once in every sample{ABOUT_RANKS}",
         Payload.INTERVALS: f"must have first and last ranks with 0 ≤ first ≤ last ≤ {last}, and weights that "
         "are finite and not below 0",
         Payload.SHARES: "must hold numbers in 0 … 1, and weights that are finite and not below 0",
