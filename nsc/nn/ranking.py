@@ -63,12 +63,14 @@ class SpearmanLoss(RankingLoss):
     scipy.stats.spearmanr. A sample of fewer than two entries, or of equal targets alone, has no correlation.
     Its loss is 0 and it counts nothing in the mean.
 
-    Which soft ranks equal scores have depends on the network. Where they are one rank for all, as of a
-    bitonic network of 2^k wires, the correlation is 0: soft ranks that spread less than 1e-4 times as far as
-    0 … m-1 count as if they spread that far.
+    The covariance of the ranks is divided by the norm of the target's ranks and by that of 0 … m-1. The
+    latter cannot vanish, as that of the soft ranks can. So equal scores have the correlation 0, or close to
+    it, and a gradient of the usual size. Where no two scores are equal, a large steepness gives scipy's
+    value.
 
-    The soft ranks of a small steepness lie close together, which a correlation does not see: its gradient
-    grows where the steepness shrinks.
+    The network takes the items in an order that has nothing to do with theirs, as in all losses of rankings:
+    equal scores do not look good in a list that is stored by its relevance. The same input gives the same
+    bits.
 
     A call takes scores (…, n) and target, numbers of the same shape, which have no gradient, and by name:
 
@@ -86,8 +88,8 @@ class SpearmanLoss(RankingLoss):
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
         n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
             call to call another, and lists of every kind: see `Sizes`.
-        reduction: over samples: "mean", of those that count, so NaN where none does; "sum"; or "none" for the
-            loss of each, times its weight.
+        reduction: over samples: "mean", of those that count, 0 where none does; "sum"; or "none" for the loss
+            of each, times its weight.
         steepness: in units of a score^(λ − 1); None: 2 × depth, without n that of the network of a call's
             size.
         learnable: whether the steepness is a parameter, as of `SortingNetwork`.

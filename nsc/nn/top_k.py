@@ -122,7 +122,7 @@ class TopKCrossEntropy(Layer[Selector]):
 
         Returns:
             A 0-d tensor; (…) if nothing is reduced. Its dtype is that of the logits, under autocast at least
-            float32. The "mean" of an empty batch is NaN.
+            float32. The "mean" of an empty batch is 0.
 
         Raises:
             OperandError: logits or labels of other shapes, on two devices, or a label that is no class. On a

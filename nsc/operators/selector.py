@@ -298,9 +298,8 @@ class Selector(Operator):
         if lists is not None:
             is_entry = lists.of_entries(lists.is_entry, 0)
             counted = self._is_there(arranged).unsqueeze(-1) & is_entry.unsqueeze(-2)
-            if reduction not in ("sum", "none"):
-                has_entries = counted.flatten(-2).any(-1).to(rows.dtype)
-                weight = has_entries if weight is None else weight * has_entries
+            has_entries = counted.flatten(-2).any(-1).to(rows.dtype)
+            weight = has_entries if weight is None else weight * has_entries
         error_free = self._kernel.error_free
         losses = losses_of_rows(name, rows, target.to(rows.dtype), counted, error_free)
         return reduced(losses, weight, reduction, x)

@@ -23,7 +23,7 @@ from torch import Tensor
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import as_loss
-from nsc.operators.targets import PARTS
+from nsc.operators.targets import PARTS, mean_of
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -68,6 +68,12 @@ def by_samples(
 
         @functools.wraps(method)
         def call(*args: Given.args, **options: Given.kwargs) -> Result:
+            if "descending" in options and "descending" not in names:
+                caller = f"{getattr(args[0], 'name', type(args[0]).__name__)}.{method.__name__}"
+                raise OperandTypeError(
+                    f"{caller} is of the ascending order: flip results along the axis of ranks, or pass -x; "
+                    "hard_sort takes descending"
+                )
             if _MODULE in sys.modules and _has_dtensor(args, options):
                 found = None if spread is None else spread(*args, **options)
                 if found is not None:
@@ -129,7 +135,7 @@ def _sharded(
         place = names.index("reduction")
         args = (*args[:place], PARTS, *args[place + 1 :])
     parts = shards.total(method(*args, **options))
-    return as_loss(parts[0] / parts[1] if reduction == "mean" else parts[0], x)
+    return as_loss(mean_of(parts[0], parts[1]) if reduction == "mean" else parts[0], x)
 
 
 def _unlike(caller: str, name: str, other: str) -> OperandTypeError:

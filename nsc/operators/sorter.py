@@ -359,7 +359,7 @@ class Sorter(Operator):
 
         Returns:
             A 0-d tensor, or without reduction one of the shape of the samples. It has the dtype of x, under
-            autocast at least float32; NaN for an empty batch, as torch's mean.
+            autocast at least float32. What does not count is not in the mean, and a mean over nothing is 0.
 
         Raises:
             OperandError: an unknown loss, or a target that is none.
@@ -399,36 +399,40 @@ class Sorter(Operator):
             check_group(caller, group)
         way = way_of(x, given.first_tensor, tensor_of(steepness))
         keys = self._operands.keys(name, moved, x.dtype)
-        weights = self._operands.steepness(name, steepness, keys, way, moved)
-        payload, routing, of_samples = ranks_of(given, arranged), name, given.weight
+        slopes = self._operands.steepness(name, steepness, keys, way, moved)
+        weight = given.weight
+        of_items = weight is not None and weight.dim() == moved.dim()
+        is_seen = way is PLAIN and not keys.is_cuda
+        payload, form, counts = operand_of(
+            caller,
+            given,
+            ranks_of(given, arranged),
+            of_items,
+            arranged,
+            keys.dtype,
+            LOSSES[name].by_rank,
+            is_seen,
+        )
+        routing = ROUTING_OF[name, form]
         classes: Classes = ()
-        if payload is None or of_samples is not None or arranged.lists is not None or given.smoothing:
-            of_items = of_samples is not None and of_samples.dim() == moved.dim()
-            is_seen = way is PLAIN and not keys.is_cuda
-            payload, form = operand_of(
-                caller, given, payload, of_items, arranged, keys.dtype, LOSSES[name].by_rank, is_seen
-            )
-            routing = ROUTING_OF[name, form]
-            if of_items:
-                of_samples = None
-            if arranged.lists is not None:
-                if reduction not in ("sum", "none"):
-                    has_entries = (arranged.lists.counts > 0).to(keys.dtype)
-                    of_samples = has_entries if of_samples is None else of_samples * has_entries
-                if is_seen:
-                    classes = classes_of(self._kernel, arranged.lists.counts.reshape(-1), routing)
+        if arranged.lists is not None and is_seen:
+            classes = classes_of(self._kernel, arranged.lists.counts.reshape(-1), routing)
+        if of_items:
+            weight = None
+        if counts is not None:
+            has_items = counts.reshape(moved.shape[:-1]).to(keys.dtype)
+            weight = has_items if weight is None else weight * has_items
         share = None
         if group is not None:
-            assert payload is not None
-            keys, weights = grads_summed(group, keys, weights)
+            keys, slopes = grads_summed(group, keys, slopes)
             payload, share = columns_of(group, payload, routing)
-        is_mean = reduction == "mean" and of_samples is None and group is None
-        losses = entries.loss(self._kernel, way, keys, weights, payload, routing, is_mean, classes)
+        is_mean = is_seen and reduction == "mean" and weight is None and group is None and x.numel() > 0
+        losses = entries.loss(self._kernel, way, keys, slopes, payload, routing, is_mean, classes)
         if is_mean:
             return as_loss(losses, x)
         if group is not None:
             losses = summed(group, losses if share is None else losses * share)
-        return reduced(losses.reshape(moved.shape[:-1]), of_samples, reduction, x)
+        return reduced(losses.reshape(moved.shape[:-1]), weight, reduction, x)
 
     @by_samples(Axes.FIRST)
     def cross_entropy(

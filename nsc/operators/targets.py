@@ -15,6 +15,7 @@ from nsc.operators.arrangement import Arrangement
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import as_loss, check_dense
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.runtime.relaxed.checks import ABOUT_RANKS
 from nsc.wording import argument
 
 if TYPE_CHECKING:
@@ -65,10 +66,12 @@ class Operand(NamedTuple):
     Attributes:
         payload: the numbers of all samples.
         form: what they are.
+        counts: (batch,), whether a sample has an item that counts; None: each has.
     """
 
     payload: Tensor
     form: Payload
+    counts: Tensor | None
 
 
 class Given(NamedTuple):
@@ -192,22 +195,32 @@ def reduced(losses: Tensor, weight: Tensor | None, reduction: str | Parts, score
 
     Args:
         losses: of any shape.
-        weight: of this shape, what each sample counts; None: all the same. The mean is that of what counts,
-            so NaN where nothing does.
+        weight: of this shape, what each sample counts, in floating-point numbers; None: all the same. A
+            sample of the weight 0 has the loss 0, and is not in the mean.
         reduction: one of REDUCTIONS, or PARTS.
         scores: what the loss is of, see `as_loss`.
     """
     if weight is not None:
-        weight = weight.to(losses.dtype)
-        losses = losses * weight
-    if reduction is PARTS:
-        counts = torch.ones_like(losses) if weight is None else weight
-        return torch.stack([losses.double().sum(), counts.double().sum()])
-    if reduction == "mean":
-        losses = losses.mean() if weight is None else losses.sum() / weight.sum()
-    elif reduction == "sum":
-        losses = losses.sum()
-    return as_loss(losses, scores)
+        # In float64, where no product and no sum of them overflows. 0 times an infinite loss would be NaN.
+        weight = weight.double()
+        losses = torch.where(weight != 0, losses * weight, 0)
+    if reduction == "none":
+        return as_loss(losses, scores)
+    total = losses.sum(dtype=torch.float64)
+    if reduction != "sum":
+        count = (torch.ones_like(losses) if weight is None else weight).sum(dtype=torch.float64)
+        if reduction is PARTS:
+            return torch.stack([total, count])
+        total = mean_of(total, count)
+    return as_loss(total, scores)
+
+
+def mean_of(total: Tensor, count: Tensor) -> Tensor:
+    """Return the mean of samples by the sum of their losses and what they count: 0 where nothing counts.
+
+    Its gradient is 0 there too: a batch without a click is common, and must not make the weights NaN.
+    """
+    return total / (count + (count == 0))
 
 
 def _check_integers(caller: str, x: Tensor, name: str, ranks: Any) -> None:
@@ -224,8 +237,9 @@ def _check_integers(caller: str, x: Tensor, name: str, ranks: Any) -> None:
 
 def _check_shape(caller: str, x: Tensor, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
     if tensor.shape != shape:
+        advice = ": drop the last axis of x with .squeeze(-1)" if (*tensor.shape, 1) == shape else ""
         raise OperandError(
-            f"{caller}: {name} must have {_shape_in_words(x, shape)}, got {tuple(tensor.shape)}"
+            f"{caller}: {name} must have {_shape_in_words(x, shape)}, got {tuple(tensor.shape)}{advice}"
         )
     _check_device(caller, x, name, tensor)
 
@@ -263,8 +277,8 @@ def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repea
         is_wrong = bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != IGNORED)).any())
     if is_wrong:
         raise OperandError(
-            f"{caller}: target must hold each rank 0 … m-1 once, of a sample's m entries that take part; "
-            f"{IGNORED} stands for an item that does not count"
+            f"{caller}: target must hold each rank 0 … m-1 once, of a sample's m entries that take "
+            f"part{ABOUT_RANKS}"
         )
 
 
@@ -299,7 +313,8 @@ def operand_of(
         # A kernel would take other ranks: those of no entry, and those that intervals or shares repeat.
         _check_ranks(caller, ranks, arrangement, bool(of_items or by_rank or smoothing))
     if ranks is not None and not of_items and not smoothing and (lists is None or not by_rank):
-        return Operand(ranks, Payload.TARGET)
+        have_all = is_seen and ranks.numel() and ranks.min().item() >= 0
+        return Operand(ranks, Payload.TARGET, None if have_all else (ranks != IGNORED).any(-1))
     counted = None if lists is None else _folded(lists.is_entry)
     form = Payload.INTERVALS
     if isinstance(target, Tensor) and target.dtype.is_floating_point:
@@ -325,11 +340,13 @@ def operand_of(
         weights = _folded(arrangement.at_end(weight, 0)).to(dtype)
     if counted is not None:
         weights = torch.where(counted, weights, 0)
-    total = weights.sum(-1, keepdim=True)
-    weights = weights / torch.where(total > 0, total, 1)
+    total = weights.sum(-1, keepdim=True, dtype=torch.float64)  # a sum of large float32 may overflow
+    is_counted = total > 0
+    weights = (weights / torch.where(is_counted, total, 1)).to(dtype)
     if by_rank and lists is not None:
         weights = weights * (n / lists.counts.reshape(-1, 1).clamp_min(1).to(dtype))
-    return Operand(torch.cat([rows, weights.unsqueeze(-2)], -2), form)
+    counts = None if is_seen and is_counted.all() else is_counted.squeeze(-1)
+    return Operand(torch.cat([rows, weights.unsqueeze(-2)], -2), form, counts)
 
 
 def _folded(operand: Tensor, axes: int = 1) -> Tensor:

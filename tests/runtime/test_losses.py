@@ -197,15 +197,6 @@ def test_the_error_free_form_keeps_a_surrogate(loss):
     assert (grads[wrong.any(-1)].abs().amax(-1) > 1e6).all()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_an_empty_batch_has_no_mean(loss):
-    op = nsc.compile("bitonic", 8)
-    x = torch.empty(0, 8, requires_grad=True)
-    value = getattr(op, loss)(x, torch.empty(0, 8, dtype=torch.int64))
-    assert value.isnan()
-    assert torch.autograd.grad(value, x)[0].shape == (0, 8)
-
-
 def test_the_compiler_and_the_reference_know_the_same_sigmoids():
     assert set(SIGMOIDS) == set(reference.TAILS)
 

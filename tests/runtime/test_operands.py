@@ -96,7 +96,16 @@ BAD_OPERANDS = {
         nsc.OperandError,
         "each rank 0 … 3 once",
     ),
-    "target too large": (lambda op: op.cross_entropy(X, RANKS + 1), nsc.OperandError, "each rank"),
+    "target too large": (
+        lambda op: op.cross_entropy(X, RANKS + 1),
+        nsc.OperandError,
+        "Pass grades as relevance=; from ranks that count from 1 subtract 1",
+    ),
+    "descending": (
+        lambda op: op.sort(X, descending=True),
+        nsc.OperandTypeError,
+        "hard_sort takes descending",
+    ),
     "target negative": (lambda op: op.binary_cross_entropy(X, RANKS - 1), nsc.OperandError, "each rank"),
     "target huge": (lambda op: op.cross_entropy(X, RANKS + 2**62), nsc.OperandError, "each rank"),
     "target floats": (lambda op: op.cross_entropy(X, RANKS.float()), nsc.OperandTypeError, r"\.long\(\)"),

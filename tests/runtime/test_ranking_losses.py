@@ -16,6 +16,8 @@ import nsc
 from nsc.nn import ListRankLoss, MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss, functional
 
 N, BATCH = 6, 5
+# In which order a network takes the items of a list, by the fractional parts of i/φ + 1/2: 0.12, 0.35, …
+SPREAD = [1, 3, 0, 5, 2, 4]
 DOUBLE = torch.float64
 STEEP, SOFT = 1e6, 2.0
 
@@ -27,6 +29,15 @@ def op() -> nsc.Sorter:
 
 def samples(seed: int = 0) -> Tensor:
     return torch.randn(BATCH, N, dtype=DOUBLE, generator=torch.Generator().manual_seed(seed))
+
+
+def permutation_of(op: nsc.Sorter, scores: Tensor) -> Tensor:
+    """Return P of the scores of a list, which the network takes in another order."""
+    count = len(scores)
+    order = [item for item in SPREAD if item < count]
+    x = torch.cat([scores[order], scores.new_zeros(N - count)])
+    p = op.sort_with_permutation(x, SOFT, lengths=torch.tensor(count))[1][:count, :count]
+    return p[:, torch.tensor(order, dtype=torch.int64).argsort()]
 
 
 def discounts(count: int, k: int | None) -> Tensor:
@@ -55,8 +66,7 @@ def spearman_of(p: Tensor, scores: Tensor, target: Tensor) -> Tensor | None:
     less = (target.unsqueeze(0) < target.unsqueeze(1)).sum(1)
     same = (target.unsqueeze(0) == target.unsqueeze(1)).sum(1)
     exact = less + (same - 1) / 2
-    # Soft ranks that spread less than 1e-4 times as far as exact ones are as good as equal.
-    spread = torch.maximum(soft.std(), 1e-4 * ranks.std()) * exact.to(DOUBLE).std()
+    spread = ranks.std() * exact.to(DOUBLE).std()
     return 1 - torch.cov(torch.stack((soft, exact.to(DOUBLE))))[0, 1] / spread
 
 
@@ -127,8 +137,7 @@ def test_losses_are_those_of_the_entries_alone(op, name, data):
     mask = torch.tensor(flags).view(BATCH, N)
     expected = []
     for sample, grade, takes in zip(x, relevance, mask, strict=True):
-        p = op.sort_with_permutation(sample, SOFT, mask=takes)[1]
-        expected.append(by_hand(p[: int(takes.sum()), takes], sample[takes], grade[takes], **options))
+        expected.append(by_hand(permutation_of(op, sample[takes]), sample[takes], grade[takes], **options))
     junk = torch.where(mask, x, math.nan), torch.where(mask, relevance.to(DOUBLE), math.nan)
     got = loss(op, *junk, SOFT, mask=mask, reduction="none", **options)
     zero = torch.zeros((), dtype=DOUBLE)
@@ -138,7 +147,7 @@ def test_losses_are_those_of_the_entries_alone(op, name, data):
     if counted:
         torch.testing.assert_close(mean, torch.stack(counted).mean())
     else:
-        assert mean.isnan()
+        assert mean == 0
     lengths = mask.sum(-1)
     first = torch.arange(N) < lengths.unsqueeze(-1)
     torch.testing.assert_close(
@@ -159,15 +168,47 @@ def test_spearman_is_scipys(op):
     torch.testing.assert_close(reverse, torch.tensor(2, dtype=DOUBLE))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
-def test_equal_soft_ranks_have_no_correlation(dtype):
-    """A network that mixes equal scores evenly gives them one rank, but for rounding."""
-    op = nsc.compile("bitonic", 64, dtypes=("float32", "float64"))
-    x = torch.full((2, 64), 0.3, dtype=dtype, requires_grad=True)
-    loss = functional.spearman_loss(op, x, torch.arange(64).expand(2, 64))
-    assert loss.item() == pytest.approx(1, abs=0.02)
-    (grad,) = torch.autograd.grad(loss, x)
-    assert grad.isfinite().all()
+@pytest.mark.parametrize("family", ["bitonic", "odd_even"])
+@pytest.mark.parametrize("size", [0, 1e-6, 1e-3])
+def test_spearman_of_nearly_equal_scores_has_no_larger_gradient_than_the_cross_entropy(family, size):
+    op = nsc.compile(family, 8)
+    x = size * torch.randn(8, generator=torch.Generator().manual_seed(1))
+    x.requires_grad_()
+    loss = functional.spearman_loss(op, x, torch.arange(8))
+    assert loss.item() == pytest.approx(1, abs=0.3)
+    of_loss, of_entropy = (
+        torch.autograd.grad(each, x)[0].norm() for each in (loss, op.cross_entropy(x, torch.arange(8)))
+    )
+    assert 0 < of_loss < 1.5 * of_entropy
+
+
+@pytest.mark.parametrize("family", ["bitonic", "odd_even", "insertion"])
+@pytest.mark.parametrize("count", [10, 32])
+def test_equal_scores_of_a_list_that_is_stored_by_relevance_look_neither_good_nor_bad(family, count):
+    op, target = nsc.compile(family, 32), torch.arange(32.0)
+    lists = {"lengths": torch.tensor(count)} if count < 32 else {}
+    for labels in (target, -target):
+        loss = functional.spearman_loss(op, torch.zeros(32), labels, **lists)
+        assert loss.item() == pytest.approx(1, abs=0.15)
+
+
+def test_a_model_that_starts_at_zero_learns_as_one_that_starts_at_random():
+    """A last layer of zeros makes all scores equal."""
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(32, 8, 4, generator=generator)
+    target = features @ torch.tensor([1.0, -2.0, 0.5, 0.0])
+    loss, reached = SpearmanLoss("bitonic", 8), []
+    for start in (torch.zeros(4), torch.randn(4, generator=generator)):
+        for optimiser, rate in ((torch.optim.SGD, 0.02), (torch.optim.Adam, 0.05)):
+            weight = start.clone().requires_grad_()
+            step = optimiser([weight], lr=rate)
+            for _ in range(300):
+                step.zero_grad()
+                value = loss(features @ weight, target)
+                value.backward()
+                step.step()
+            reached.append(value.item())
+    assert max(reached) < 0.1, reached
 
 
 @pytest.mark.parametrize("by", ["route", "ranks"])
@@ -181,6 +222,35 @@ def test_ndcg_is_scikit_learns(op, by, k):
     gains = relevance.exp2() - 1
     exponential = functional.ndcg_loss(op, x, relevance, STEEP, k=k, by=by)
     assert exponential.item() == pytest.approx(1 - ndcg_score(gains.numpy(), x.numpy(), k=k), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels", "options"),
+    [
+        (functional.ndcg_loss, [0.0, 1, 2, 0, 1, 128], {}),
+        (functional.ndcg_loss, [0.0, 1, 2, 0, 1, 1e5], {}),
+        (functional.ndcg_loss, [0.0, 1e38, 2e38, 0, 3e38, 1e300], {"gain": "linear"}),
+        (functional.ndcg_loss, [1e-42] * N, {"gain": "linear"}),
+        (list_rank_loss, [math.inf, -math.inf, 0, 1, 2, 3], {}),
+        (list_rank_loss, [-math.inf] * N, {}),
+    ],
+)
+def test_labels_may_be_large_small_or_infinite(loss, labels, options):
+    """What is computed in float32 is what float64 gives."""
+    op, found = nsc.compile("bitonic", N, dtypes=("float32", "float64")), []
+    for dtype in (torch.float32, DOUBLE):
+        x = samples()[0].to(dtype).requires_grad_()
+        value = loss(op, x, torch.tensor(labels, dtype=DOUBLE), SOFT, **options)
+        found.append(torch.cat([value.reshape(1), torch.autograd.grad(value, x)[0]]).double())
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-6)
+    assert found[0].isfinite().all()
+
+
+def test_a_k_may_be_any_whole_number_where_any_number_of_items_is_served(op):
+    sizes, x = nsc.compile_sizes("bitonic"), samples()[0].float()
+    labels = torch.tensor([0, 1, 0, 2, 0, 0])
+    for loss in (functional.ndcg_loss, functional.mrr_loss):
+        assert loss(sizes, x, labels, k=10**30) == loss(sizes, x, labels)
 
 
 def test_precision_and_the_reciprocal_rank_of_an_exact_order(op):
@@ -240,7 +310,6 @@ def test_axes_weights_and_reductions(op, name):
     torch.testing.assert_close(weighted, each * weight)
     mean = loss(op, x, relevance, SOFT, weight=weight, **options)
     torch.testing.assert_close(mean, (each * weight).sum() / weight.sum(dtype=DOUBLE))
-    assert loss(op, x[:0], relevance[:0], SOFT, **options).isnan()
     steepness = torch.linspace(1, 3, BATCH, dtype=DOUBLE)
     by_sample = loss(op, x, relevance, steepness, reduction="none", **options)
     torch.testing.assert_close(by_sample[2], loss(op, x[2], relevance[2], 2.0, **options))
@@ -358,7 +427,13 @@ X, GRADES = torch.zeros(2, N), torch.zeros(2, N, dtype=torch.int64)
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((X, -1 - GRADES), {}, nsc.OperandError, "relevance must be 0 or more, found -1"),
+        (
+            (X, -1 - GRADES),
+            {},
+            nsc.OperandError,
+            "relevance must be 0 or more, found -1: leave padding out with lengths= or mask=",
+        ),
+        ((X.unsqueeze(-1), GRADES), {}, nsc.OperandError, r"drop the last axis with \.squeeze\(-1\)"),
         ((X, X / 0), {}, nsc.OperandError, "relevance must hold numbers, got NaN"),
         ((X, GRADES[0]), {}, nsc.OperandError, r"relevance must have the shape of x, \(2, 6\), got \(6,\)"),
         ((X, X.to(torch.complex64)), {}, nsc.OperandTypeError, "relevance must hold real numbers, got"),
@@ -383,7 +458,9 @@ X, GRADES = torch.zeros(2, N), torch.zeros(2, N, dtype=torch.int64)
         ((X, GRADES), {"weight": torch.ones(2).long()}, nsc.OperandTypeError, "weight must have a floating"),
         ((X, GRADES), {"weight": torch.ones(2).requires_grad_()}, nsc.OperandError, "detach it"),
         ((X, GRADES), {"lengths": torch.tensor([7, 1])}, nsc.OperandError, "lengths must be in 0 … 6, got 7"),
-        ((X, GRADES), {"mask": GRADES}, nsc.OperandTypeError, "mask must hold booleans"),
+        ((X, GRADES), {"mask": GRADES}, nsc.OperandTypeError, r"mask must hold booleans.*\.bool\(\)"),
+        ((X, GRADES), {"lengths": X[:, 0]}, nsc.OperandTypeError, r"lengths must hold integers.*\.long\(\)"),
+        ((X, GRADES), {"lengths": [6, 6]}, nsc.OperandTypeError, "got list: convert it with torch.tensor"),
     ],
 )
 def test_wrong_arguments_are_refused(op, arguments, options, error, message):
@@ -397,6 +474,16 @@ def test_wrong_operators_and_options_are_refused(op):
         functional.mrr_loss(selector, X, GRADES)
     with pytest.raises(nsc.OperandTypeError, match="is a Selector, which"):
         MRRLoss(selector)
+    with pytest.raises(
+        nsc.OperandTypeError, match=r"NDCGLoss: the first .* got 10: pass k=10 or n=10 by name"
+    ):
+        NDCGLoss(10)
+    with pytest.raises(nsc.OperandTypeError, match=r"SortingNetwork: .* got 16: pass n=16 by name"):
+        nsc.nn.SortingNetwork(16)
+    with pytest.raises(nsc.OperandTypeError, match=r"make the layer or the operator with dtypes=\("):
+        NDCGLoss()(X.double(), GRADES)
+    with pytest.raises(nsc.OperandError, match=r"drop the last axis of x with \.squeeze\(-1\)"):
+        NDCGLoss()(X.unsqueeze(-1), GRADES)
     with pytest.raises(nsc.OperandError, match="NDCGLoss: k must be an integer in 1 … 6, got 7"):
         NDCGLoss(op, k=7)
     with pytest.raises(nsc.OperandError, match="NDCGLoss: no gain 'log'; known: exponential, linear"):

@@ -281,7 +281,7 @@ def test_a_layer_without_n_keeps_its_steepness_and_options():
     assert layer.operator.sorter(3).kernel.sigmoid == "cauchy"
     x = torch.randn(2, 9, dtype=DOUBLE)
     assert layer(x, x).dtype == DOUBLE
-    with pytest.raises(nsc.OperandTypeError, match="float64 is not served"):
+    with pytest.raises(nsc.OperandTypeError, match="float64 are not served"):
         nsc.nn.SpearmanLoss()(x, x)
     learnable = nsc.nn.SpearmanLoss("odd_even", steepness=3.0, learnable=True)
     assert learnable.state_dict().keys() == {"log_steepness"}

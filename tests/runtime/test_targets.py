@@ -427,3 +427,10 @@ def test_wrong_shares_of_rows_are_refused(selector, target, message):
         selector.cross_entropy(torch.randn(2, N), torch.zeros(2, 3, N), weight=torch.ones(2, N))
     with pytest.raises(nsc.OperandError, match="cross_entropy: steepness must be"):
         selector.cross_entropy(torch.randn(2, N), torch.zeros(2, 3, N), -1.0)
+
+
+def test_weights_whose_sum_overflows():
+    x, op = torch.randn(BATCH, N), nsc.compile("odd_even", N)
+    for shape in ((BATCH,), (BATCH, N)):
+        large = op.cross_entropy(x, RANKS, weight=torch.full(shape, 3e38))
+        torch.testing.assert_close(large, op.cross_entropy(x, RANKS, weight=torch.ones(shape)))

@@ -172,7 +172,6 @@ def test_reductions_and_leading_shapes():
         alone = losses["mean"](logits[place], labels[place].to(torch.uint8))
         torch.testing.assert_close(alone, each[place])
     assert losses["none"](logits[:0], labels[:0]).shape == (0, 3)
-    assert losses["mean"](logits[:0], labels[:0]).isnan()
 
 
 @pytest.mark.parametrize(("dtype", "m"), [(torch.bfloat16, 4), (torch.float16, None), (DOUBLE, None)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -9,13 +10,14 @@ from torch import Tensor
 
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement, arrangement_of
-from nsc.operators.lists import Lengths, Lists, Mask
-from nsc.operators.operands import Steepness, axis_of, cast, check_dense
+from nsc.operators.lists import Lengths, Lists, Mask, lists_of
+from nsc.operators.operands import Steepness, axis_of, cast, check_dense, kept_or_new
 from nsc.operators.ragged import Ragged, ragged_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_labels, check_reduction, check_weight, reduced
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.sizes import Sizes, sorter_for, wires_of
+from nsc.wording import argument
 
 
 class Entries(NamedTuple):
@@ -89,6 +91,12 @@ def entries_of(
             f"{caller}: {name} must have a floating-point dtype, got {x.dtype}: convert with .float()"
         )
     sorter = None if operator is None else sorter_for(operator, caller, x, dim)
+    if sorter is not None and str(x.dtype).removeprefix("torch.") not in sorter.kernel.serves:
+        dtypes = argument("dtypes", ("float32", "float64"))
+        raise OperandTypeError(
+            f"{caller}: {name} of {x.dtype} are not served: make the layer or the operator with {dtypes}, or "
+            "convert them with .float()"
+        )
     axis = axis_of(caller, x, operator.n if isinstance(operator, Sorter) else None, dim)
     wires = None if sorter is None else wires_of(sorter, x.shape[axis] if x.dim() else 1)
     arrangement = arrangement_of(caller, x, axis, lengths, mask, 0, wires)
@@ -141,8 +149,8 @@ class Labelled(NamedTuple):
         """Raise OperandError where relevances of plain tensors of the CPU are negative."""
         if _is_seen(self.labels) and bool((self.labels < 0).any()):
             raise OperandError(
-                f"{caller}: relevance must be 0 or more, found {self.labels.min().item():g}: add a number or "
-                "clamp it"
+                f"{caller}: relevance must be 0 or more, found {self.labels.min().item():g}: leave padding "
+                "out with lengths= or mask=; to grades below 0 add a number"
             )
 
     def routed(self, column: Tensor, steepness: Steepness) -> Tensor:
@@ -185,9 +193,35 @@ def labelled(
     if weight is not None:
         check_weight(caller, scores, weight, leading)
     moved = entries.in_front(labels.detach().double())
+    if entries.operator is not None:
+        entries, moved = _spread(entries, moved)
     if _is_seen(moved) and bool(moved.isnan().any()):
         raise OperandError(f"{caller}: {name} must hold numbers, got NaN")
     return Labelled(entries, moved, weight, reduction)
+
+
+def _spread(entries: Entries, labels: Tensor) -> tuple[Entries, Tensor]:
+    """Return entries, and their labels, in an order that has nothing to do with that of a list.
+
+    Some networks leave equal scores about where they are. In a list that is stored by its relevance, a model
+    that says nothing would look good, or bad, and learn from that.
+    """
+    order = kept_or_new(_order, entries.keys, entries.keys.shape[-1])
+    keys, labels = (each.index_select(-1, order) for each in (entries.keys, labels))
+    if entries.lengths is not None:
+        lists = lists_of("", keys, None, entries.lists.is_entry.index_select(-1, order))
+        assert lists is not None
+        keys, labels = lists.in_front(keys, math.inf), lists.in_front(labels, 0)
+    return entries._replace(keys=keys), labels
+
+
+def _order(device: torch.device, n: int) -> Tensor:
+    """Return 0 … n-1 by the fractional part of i/φ + 1/2, in 32 bits; φ is the golden ratio.
+
+    Neighbours, and the first few items too, are spread evenly over any number of places, and the first item
+    is in the middle. Source: Knuth, The Art of Computer Programming 3, section 6.4, Fibonacci hashing.
+    """
+    return ((torch.arange(n, device=device) * 2654435769 + 2**31) % 2**32).argsort()
 
 
 def _is_seen(tensor: Tensor) -> bool:

@@ -8,7 +8,7 @@ Every loss takes these arguments; `list_rank_loss` has no operator and no steepn
     steepness: as of the operator's methods; None: its default.
     weight: what each sample counts, of the shape of scores without the axis `dim`; None: all the same.
     reduction: over samples: mean, sum, or none for the loss of each, times its weight. The mean is that of
-        the samples that count, so NaN where none does.
+        the samples that count, and 0 where none does.
     dim: the axis of scores and of target or relevance.
     lengths, mask: which entries take part, as of the operator's methods. Nothing else matters, nor has a
         gradient.
@@ -18,11 +18,15 @@ float32. A NaN among the scores of a sample makes its loss NaN. A NaN or a negat
 entries that take part is refused on the CPU, where values can be looked at; on a GPU, and in a trace, it
 gives NaN or a number without a meaning. Cost per sample: that of `Sorter.rank` or of `Sorter.route` of one
 column, O(size), and of exact sorts of the relevances.
+
+The network takes the items of a list in an order that has nothing to do with theirs. So equal scores look
+neither good nor bad in a list that is stored by its relevance.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 import torch
@@ -38,13 +42,11 @@ from nsc.operators.sorter import Sorter
 from nsc.operators.targets import rank_intervals
 from nsc.sizes import Sizes, most_of
 
-# Soft ranks whose squares, from their middle, add up to less than this part of those of 0 … m-1 are as good
-# as equal: their differences are rounding in float32.
-_EQUAL = 1e-8
-# What an item of some relevance is worth, by the name of the gain.
-_GAINS: dict[str, Callable[[Tensor], Tensor]] = {
-    "exponential": lambda relevance: relevance.exp2() - 1,
-    "linear": torch.Tensor.clone,
+# What items of some relevances are worth, in units that no relevance overflows, by the name of the gain; the
+# second argument is the highest relevance.
+_GAINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "exponential": lambda relevance, highest: (relevance - highest).exp2() - (-highest).exp2(),
+    "linear": lambda relevance, highest: relevance / (highest + (highest == 0)),
 }
 _WAYS = ("route", "ranks")
 # What scores become before the top-one probabilities of ListRank, by the name of the link.
@@ -67,7 +69,7 @@ def spearman_loss(
     """Return 1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
 
     0 is the order of the target, 2 the reverse. Equal targets share the mean of their ranks, as in
-    scipy.stats.spearmanr. Soft ranks that are all equal have the correlation 0. A sample of fewer than two
+    scipy.stats.spearmanr. The norm of the soft ranks counts as that of 0 … m-1. A sample of fewer than two
     entries, or of equal targets alone, has no correlation: its loss is 0 and it counts nothing in the mean.
     Other arguments, NaN and cost: see `nsc.nn.SpearmanLoss`.
 
@@ -92,9 +94,8 @@ def spearman_loss(
     # Of ranks that all differ the squares add up to this.
     most = (counts.pow(3) - counts) / 12
     of_target = exact.square().sum(-1)
-    of_scores = torch.maximum(soft.square().sum(-1), _EQUAL * most)
     has_correlation = of_target > 0
-    squares = torch.where(has_correlation, of_target, 1) * torch.where(has_correlation, of_scores, 1)
+    squares = torch.where(has_correlation, of_target * most, 1)
     return call.loss(1 - (soft * exact).sum(-1) / squares.sqrt(), has_correlation)
 
 
@@ -143,18 +144,19 @@ def ndcg_loss(
         "ndcg_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     call.check_relevance("ndcg_loss")
-    cut = None if k is None else k_of("ndcg_loss", k, most_of(operator))
-    gains = _GAINS[gain](call.labels).to(call.dtype)
+    cut = _cut("ndcg_loss", k, operator, call.labels)
+    gains = _GAINS[gain](call.labels, call.labels.amax(-1, keepdim=True))
     ordered = gains.sort(-1, descending=True).values
     places = torch.arange(1, gains.shape[-1] + 1, device=gains.device)
     ideal = (ordered * _discounts(places, cut, gains)).sum(-1)
+    has_gain = ideal > 0
+    gains = (gains / torch.where(has_gain, ideal, 1).unsqueeze(-1)).to(call.dtype)
     if by == "route":
         terms = call.routed(gains, steepness) * _discounts(call.positions, cut, gains)
     else:
         positions = call.counts.unsqueeze(-1) - call.soft_ranks(steepness)
         terms = gains * _discounts(positions, cut, gains)
-    has_gain = ideal > 0
-    return call.loss(1 - terms.sum(-1) / torch.where(has_gain, ideal, 1), has_gain)
+    return call.loss(1 - terms.sum(-1), has_gain)
 
 
 @by_samples(Axes.FIRST)
@@ -190,10 +192,10 @@ def precision_at_k_loss(
         "precision_at_k_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     call.check_relevance("precision_at_k_loss")
-    first = k_of("precision_at_k_loss", k, most_of(operator))
+    cut = _cut("precision_at_k_loss", k, operator, call.labels)
     routed = call.routed((call.labels > 0).to(call.dtype), steepness)
-    found = torch.where(call.positions <= first, routed, 0).sum(-1)
-    return call.loss(1 - found / first, call.counts > 0)
+    found = torch.where(call.positions <= cut, routed, 0).sum(-1)
+    return call.loss(1 - found / float(k), call.counts > 0)
 
 
 @by_samples(Axes.FIRST)
@@ -233,13 +235,13 @@ def mrr_loss(
         "mrr_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     call.check_relevance("mrr_loss")
-    cut = None if k is None else k_of("mrr_loss", k, most_of(operator))
+    cut = _cut("mrr_loss", k, operator, call.labels)
     is_relevant = call.labels > 0
     # From the top; ranks that there are not come first, and nobody stops there.
     stops = call.routed(is_relevant.to(call.dtype), steepness).flip(-1)
     positions = call.positions.flip(-1)
     goes_on = torch.cat([torch.ones_like(stops[..., :1]), (1 - stops[..., :-1]).cumprod(-1)], -1)
-    counted = positions >= 1 if cut is None else (positions >= 1) & (positions <= cut)
+    counted = (positions >= 1) & (positions <= cut)
     terms = torch.where(counted, stops * goes_on / positions.clamp_min(1), 0)
     return call.loss(1 - terms.sum(-1), is_relevant.any(-1))
 
@@ -283,7 +285,8 @@ def list_rank_loss(
     counts = call.is_entry | ~has_entry.unsqueeze(-1)
     linked = _LINKS[link](torch.where(call.is_entry, call.entries.keys, 0))
     of_scores = torch.where(counts, linked, -math.inf).log_softmax(-1)
-    of_labels = torch.where(counts, call.labels, -math.inf).softmax(-1).to(call.dtype)
+    finite = call.labels.clamp(-sys.float_info.max, sys.float_info.max)  # ∞ - ∞ would be NaN
+    of_labels = torch.where(counts, finite, -math.inf).softmax(-1).to(call.dtype)
     losses = -(of_labels * torch.where(counts, of_scores, 0)).sum(-1)
     return call.loss(torch.where(has_entry, losses, 0), has_entry)
 
@@ -320,11 +323,16 @@ def _check_known(caller: str, name: str, value: object, known: tuple[str, ...]) 
         raise OperandError(f"{caller}: no {name} {value!r}; known: {', '.join(known)}")
 
 
-def _discounts(positions: Tensor, cut: int | None, like: Tensor) -> Tensor:
+def _cut(caller: str, k: object, operator: Sorter | Sizes, labels: Tensor) -> int:
+    """Return the last position that counts, for a k of the user's: at most n + 1, for labels (…, n)."""
+    last = labels.shape[-1] + 1
+    return last if k is None else min(last, k_of(caller, k, most_of(operator)))
+
+
+def _discounts(positions: Tensor, cut: int, like: Tensor) -> Tensor:
     """Return what positions 1, 2, … from the top count, in the dtype of a tensor; earlier ones count as 1.
 
     A score of +∞ ties with what takes no part, so its soft rank may lie above all ranks.
     """
     positions = positions.to(like.dtype).clamp_min(1)
-    discounts = 1 / torch.log2(1 + positions)
-    return discounts if cut is None else discounts * (cut + 1 - positions).clamp(0, 1)
+    return (cut + 1 - positions).clamp(0, 1) / torch.log2(1 + positions)
