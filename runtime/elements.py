@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from nsc.runtime.build import background, cache
 from nsc.runtime.build.first_call import BACKGROUND, way_to_build
 from nsc.runtime.build.loading import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.locks import Lock
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ElementLibraries:
         self._version, self._text, self._facts, self._function = version, text, facts, function
         self._functions: dict[str, Callable[..., int]] = {}
         self._begun: set[str] = set()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def function(self, dtype: str) -> Callable[..., int]:
         """Return the C function for a type of values, built unless the cache has it.
@@ -105,10 +105,26 @@ class ElementLibraries:
         return used(partial(self.build, element), self._open)
 
     def _open(self, path: Path) -> Callable[..., int]:
-        library = opened(path, "nsc_facts", self._function.name)
-        library.nsc_facts.restype = ctypes.c_char_p
-        if library.nsc_facts().decode() != self._facts:
-            raise PackageError(f"{path} is another kernel than {self.name}: remove it")
-        function = library[self._function.name]
-        function.argtypes, function.restype = list(self._function.arguments), ctypes.c_int32
-        return function
+        return open_function(path, self.name, self._facts, self._function)
+
+
+def open_function(path: Path, name: str, facts: str, function: CFunction) -> Callable[..., int]:
+    """Return the C function of a built library.
+
+    Args:
+        path: the library.
+        name: of the kernel, for messages.
+        facts: what the library must state of itself.
+        function: the function.
+
+    Raises:
+        BuildError: it cannot be loaded.
+        PackageError: it is another kernel.
+    """
+    library = opened(path, "nsc_facts", function.name)
+    library.nsc_facts.restype = ctypes.c_char_p
+    if library.nsc_facts().decode() != facts:
+        raise PackageError(f"{path} is another kernel than {name}: remove it")
+    found = library[function.name]
+    found.argtypes, found.restype = list(function.arguments), ctypes.c_int32
+    return found

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 # Least work of a part: bytes of values times minima and maxima for each, about a quarter of a millisecond.
 # To wake a thread takes less.
@@ -52,16 +55,46 @@ def share_out(do: Callable[[int, int], None], threads: int, parts: int) -> None:
                 return
             held[0](part, parts)
 
-    helpers = min(threads, parts) - 1
-    if helpers > 0 and not _kept:
-        _kept.append(ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nsc"))
-    others = [_kept[0].submit(take) for _ in range(helpers)]
+    others: list[Future[None]] = []
+    try:
+        for _ in range(min(threads, parts) - 1):
+            others.append(_pool().submit(take))
+    except RuntimeError:  # the main thread has ended, or the process does: this thread does all
+        pass
+    except BaseException:
+        _stop(left, others)
+        raise
     try:
         take()
     finally:
-        left.clear()  # where a part failed, or Ctrl-C came
-        errors = [other.exception() for other in others if not other.cancel()]  # waits for them
+        errors = _stop(left, others)
         held.clear()  # the pool may keep `take` for a while, and is not to keep the arrays
     for error in errors:
         if error:
             raise error
+
+
+def _stop(left: deque[int], others: Iterable[Future[None]]) -> list[BaseException | None]:
+    """Take what is left from others, wait until they are done, and return their errors.
+
+    Ctrl-C does not end the wait, since a part that runs still writes. It is raised afterwards.
+    """
+    left.clear()  # where a part failed, or Ctrl-C came
+    errors: list[BaseException | None] = []
+    interrupted: KeyboardInterrupt | None = None
+    for other in others:
+        while not other.cancel():
+            try:
+                errors.append(other.exception())
+                break
+            except KeyboardInterrupt as error:
+                interrupted = error
+    return [*errors, interrupted]
+
+
+def _pool() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # most calls need none
+
+    if not _kept:
+        _kept.append(ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nsc"))
+    return _kept[0]

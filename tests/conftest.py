@@ -188,6 +188,22 @@ def seed() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture
+def kernels() -> Iterator[None]:
+    """Let kernels serve all calls of arrays that one can serve, whatever they save."""
+    from nsc.runtime.choosing import prepare
+
+    with prepare():
+        yield
+
+
+@pytest.fixture(params=["kernels", "NumPy"])
+def served(request: pytest.FixtureRequest) -> None:
+    """Let kernels serve all calls of arrays; then NumPy the small ones, as without this fixture."""
+    if request.param == "kernels":
+        request.getfixturevalue("kernels")
+
+
 @pytest.fixture(autouse=True)
 def messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the words of every error of nsc that a test raises."""

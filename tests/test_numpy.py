@@ -21,6 +21,8 @@ import nsc.numpy as exact
 from nsc.runtime import threads
 from nsc.runtime.exact.kernel import ExactFunction
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 FLOATS = ("float16", "float32", "float64")
 # One value, fewer than a piece of a register has, and more by one; 33 wires have a piece that is not full.

@@ -31,7 +31,7 @@ CALLS = {
     "topk": lambda x, axis=-1, **more: exact.topk(x, 2, axis, **more).values,
     "trimmed_mean": lambda x, axis=-1, **more: exact.trimmed_mean(x, 0.2, axis, **more),
 }
-OTHERS = {"MOST", "Rolling", "Sorted", "get_num_threads", "set_num_threads"}
+OTHERS = {"MOST", "Rolling", "Sorted", "get_num_threads", "prepare", "set_num_threads"}
 FILTERS = {"median_filter", "rank_filter"}
 ALONG_ONE = {"argsort", "rolling", "select", "sort", "topk"}
 STATISTICS = sorted(CALLS.keys() - FILTERS - ALONG_ONE)
@@ -227,12 +227,12 @@ def test_samples_that_fill_a_block(shape):
 
 
 def test_without_a_compiler_numpy_sorts():
-    """One warning, and the same results."""
+    """Small calls need none. Where a kernel would pay there is one warning, and `prepare` raises."""
     code = """
 import warnings
 import numpy as np
 from scipy import ndimage
-import nsc.numpy as exact
+import nsc, nsc.numpy as exact
 x = np.random.default_rng(0).standard_normal((7, 30))
 x[x > 1.5] = np.nan
 x[:6, :8] = np.nan_to_num(x[:6, :8])
@@ -256,6 +256,18 @@ with warnings.catch_warnings(record=True) as caught:
     found = exact.median_filter(colours, (3, 3, 1), "nearest")
     assert (found == ndimage.median_filter(colours, (3, 3, 1), mode="nearest")).all()
     assert exact.rolling([1.0, 5.0, 2.0], 2).max().tolist()[1:] == [5.0, 5.0]
+    assert not caught
+    stack = np.random.default_rng(0).random((9, 100_000), dtype=np.float32)
+    for _ in range(200):
+        assert np.array_equal(exact.median(stack, 0), np.median(stack, 0))
+        if caught:
+            break
+    exact.median(stack, 0)
+try:
+    with exact.prepare():
+        exact.median(x, 0)
+except nsc.ToolchainError as error:
+    assert "NSC_CXX" in str(error)
 assert len(caught) == 1 and "NSC_CXX" in str(caught[0].message), caught
 assert caught[0].category is RuntimeWarning
 """

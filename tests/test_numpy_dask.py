@@ -22,6 +22,8 @@ import nsc
 import nsc.numpy as exact
 from nsc.numpy import kernels
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 SLOW = pytest.mark.slow("arrays in many blocks are compared with whole ones")
 # Few types, lengths and windows: each needs a kernel.
 DTYPES = ("float32", "int16")

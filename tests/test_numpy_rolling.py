@@ -14,7 +14,10 @@ from scipy import stats
 import nsc
 import nsc.numpy as exact
 
-pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
+pytestmark = [
+    pytest.mark.slow("arrays of many types are compared with NumPy's"),
+    pytest.mark.usefixtures("served"),
+]
 
 STATISTICS = {
     "median": (lambda rolling: rolling.median(), np.median),

@@ -18,7 +18,10 @@ import nsc
 import nsc.numpy as exact
 from nsc.numpy.methods import METHODS
 
-pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
+pytestmark = [
+    pytest.mark.slow("arrays of many types are compared with NumPy's"),
+    pytest.mark.usefixtures("served"),
+]
 
 # Few lengths and types: each has a kernel.
 LENGTHS = (1, 2, 7)

@@ -1,6 +1,6 @@
 """Windows: filters that give the value of one rank of the window around each pixel.
 
-The order of the files: window (what is asked for), merging (some ranks of two ascending lists), plan (the
+The order of the files: merging (some ranks of two ascending lists), plan (the
 networks of a filter, and what neighbouring windows share), fusing (which of them run together, and the
 plan that is best then), proving (that it selects the rank).
 """
@@ -8,7 +8,7 @@ plan that is best then), proving (that it selects the rank).
 from nsc.compiler.windows.fusing import Instance, Loop, fuse, operations, plan
 from nsc.compiler.windows.plan import MOST_ROWS, Plan, Read, Stage
 from nsc.compiler.windows.proving import FilterProof, WholeNetwork, prove_plan, whole_network
-from nsc.compiler.windows.window import MOST_VALUES, Window
+from nsc.contract.window import MOST_VALUES, Window
 
 __all__ = [
     "MOST_ROWS",

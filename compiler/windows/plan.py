@@ -20,7 +20,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import half_operations, restrict
 from nsc.compiler.verify import Property, parse
 from nsc.compiler.windows.merging import merged
-from nsc.compiler.windows.window import Window
+from nsc.contract.window import Window
 
 # Up to this many columns all ways to join them are tried; more are halved.
 _MOST_TRIED = 9

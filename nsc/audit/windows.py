@@ -136,10 +136,10 @@ def _filtered(
     images = np.ascontiguousarray(images)
     values, outside = np.empty_like(images), np.array(_OUTSIDE, images.dtype)
     folded = fold((*_window_of(manifest), 1))
-    kernel.call(
-        images.dtype.name,
+    lying = Images.without_gaps(images.shape, folded)
+    kernel.function(images.dtype.name, lying.channels).call(
         images.ctypes.data,
-        Images.without_gaps(images.shape, folded),
+        lying,
         folded.before,
         values.ctypes.data,
         mode,

@@ -29,6 +29,7 @@ from nsc.numpy.quantiles import nanpercentile, nanquantile, percentile, quantile
 from nsc.numpy.sorting import argsort, select, sort, topk
 from nsc.numpy.statistics import median, nanmedian, trimmed_mean
 from nsc.numpy.threads import get_num_threads, set_num_threads
+from nsc.runtime.choosing import prepare
 
 __all__ = [
     "MOST",
@@ -42,6 +43,7 @@ __all__ = [
     "nanpercentile",
     "nanquantile",
     "percentile",
+    "prepare",
     "quantile",
     "rank_filter",
     "rolling",

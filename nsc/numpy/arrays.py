@@ -158,3 +158,10 @@ def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:
         found = repr(dtype) if index is None else index
         raise OperandTypeError(f"nsc.numpy.{function}: index_dtype must be int64 or int32, got {found}")
     return index
+
+
+def some_of(x: Array, share: float, axis: int | None = None) -> Array:
+    """Return about a share of an array, cut along its longest axis but the one that is named."""
+    longest = max((at for at in range(x.ndim) if at != axis), key=x.shape.__getitem__)
+    part: Array = np.moveaxis(x, longest, 0)[: max(1, int(share * x.shape[longest]))]
+    return np.moveaxis(part, 0, longest)

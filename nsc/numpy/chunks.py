@@ -23,6 +23,7 @@ import numpy as np
 from nsc.arguments import flag
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.arrays import Array, axes_of, axis_of, plain, read
+from nsc.numpy.small import Small, small_of
 from nsc.numpy.weights import check_shape
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,14 +41,26 @@ def is_chunked(array: object) -> bool:
     return dask is not None and isinstance(array, getattr(dask, "Array", ()))
 
 
-def by_blocks(rule: Rule) -> Callable[[Function], Function]:
-    """Return a decorator that lets a function of an array take a Dask array too, by a rule."""
+def by_blocks(rule: Rule, small: Small | None = None) -> Callable[[Function], Function]:
+    """Return a decorator that lets a function of an array take a Dask array too, by a rule.
+
+    Args:
+        rule: from the function, a Dask array and the other arguments to the result.
+        small: NumPy's own function, which takes small arrays.
+    """
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
+            if small is not None and args:
+                array = small_of(args[0])
+                if array is not None:
+                    try:
+                        return small(array, *args[1:], **options)
+                    except Exception:  # the general way serves, or says what is wrong
+                        pass
             if not is_chunked(args[0] if args else options.get("array")):
                 return function(*args, **options)
             given = signature.bind(*args, **options)

@@ -11,19 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name, real, whole, wholes
-from nsc.compiler.windows import Window
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
+from nsc.contract.window import Window
 from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
-from nsc.join.windows import compiled_filter, filter_kernel
-from nsc.numpy.arrays import NAMES, Array, read
+from nsc.join.windows import filter_kind
+from nsc.numpy.arrays import NAMES, Array, read, some_of
 from nsc.numpy.chunks import Reach, around, by_blocks
-from nsc.numpy.kernels import BUILDING, with_compiler
 from nsc.numpy.threads import thread_count
 from nsc.numpy.windows import filter_by_numpy
-from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.threads import parts_of, share_out
-from nsc.runtime.windows.kernel import FilterKernel, Images
+from nsc.runtime.windows.kernel import FilterFunction, Images
 
 
 def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
@@ -129,7 +127,8 @@ def _filter(
     origin: Any,
     workers: int | None,
 ) -> Array:
-    x, threads = read(function, array), thread_count(function, workers)
+    x = read(function, array)
+    threads = thread_count(function, workers, x.size)
     if not is_name(mode, MODES):
         raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
     sizes = _sizes(function, x.ndim, size)
@@ -149,33 +148,43 @@ def _filter(
 
 def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: Array, threads: int) -> Array:
     window = _upper_median(folded.window) if rank is None else Window.of(folded.window, rank)
-    lying = np.ascontiguousarray(x)
-    values = np.empty(x.shape, x.dtype)
-    if not values.size:
-        return values
-    images = Images.without_gaps(x.shape, folded)
-    kernel = with_compiler(_built, window, NAMES[x.dtype], images.channels)
-    if kernel is None:
-        sizes, before = (_along_axes(numbers, folded, x.ndim) for numbers in (folded.window, folded.before))
-        sizes = [max(1, size) for size in sizes]
+    if not x.size:
+        return np.empty(x.shape, x.dtype)
+    kind = filter_kind(window, NAMES[x.dtype], Images.without_gaps(x.shape, folded).channels)
+    sizes, before = (_along_axes(numbers, folded, x.ndim) for numbers in (folded.window, folded.before))
+    sizes = [max(1, size) for size in sizes]
+
+    def by_numpy(x: Array) -> Array:
         return filter_by_numpy(x, sizes, before, window.rank, mode, outside)
+
+    kernel = kind.chosen(x.size, x.size * window.values, lambda share: by_numpy(some_of(x, share)).size)
+    with kind.timed(kernel, x.size):
+        if kernel is None:
+            return by_numpy(x)
+        return by_kernel(kernel, x, folded, mode, outside, threads)
+
+
+def by_kernel(
+    kernel: FilterFunction, x: Array, folded: Folded, mode: Mode, outside: Array, threads: int
+) -> Array:
+    """Return the values of a filter's rank in the window around each value.
+
+    Args:
+        kernel: for the array's type and the channels of its images.
+        x: an array with at least one value.
+        folded: the window.
+        mode, outside: what stands outside of the array, and its value for the mode constant.
+        threads: how many at most.
+    """
+    lying, values = np.ascontiguousarray(x), np.empty(x.shape, x.dtype)
+    images = Images.without_gaps(x.shape, folded)
 
     def do(part: int, parts: int) -> None:
         addresses = lying.ctypes.data, images, folded.before, values.ctypes.data
-        kernel.call(NAMES[x.dtype], *addresses, mode, outside.ctypes.data, part=part, parts=parts)
+        kernel.call(*addresses, mode, outside.ctypes.data, part=part, parts=parts)
 
-    work = values.nbytes * compiled_filter(window).operations
-    share_out(do, threads, parts_of(threads, work))
+    share_out(do, threads, parts_of(threads, x.nbytes * math.prod(folded.window)))
     return values
-
-
-@cache
-def _built(window: Window, dtype: str, channels: int) -> FilterKernel:
-    with BUILDING:
-        find_toolchain()  # before a network is proved
-        kernel = filter_kernel(window)
-        kernel.load(dtype, channels)
-    return kernel
 
 
 def _along_axes(numbers: tuple[int, int, int], folded: Folded, ndim: int) -> list[int]:

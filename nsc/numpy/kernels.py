@@ -1,34 +1,24 @@
-"""Exact kernels on arrays: what sorts, the layout in memory that a kernel reads, and its parts in threads.
-
-This file alone decides what sorts: a kernel, or NumPy. NumPy sorts axes of more than MOST values, and all
-axes and windows where there is no compiler.
-"""
+"""Exact kernels on arrays: what serves a call, the layout that a kernel reads, its parts in threads."""
 
 from __future__ import annotations
 
 import math
-import threading
-import warnings
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nsc.compiler.selection import Selection
 from nsc.contract.exact import MOST
-from nsc.errors import ToolchainError
-from nsc.join.exact import exact_kernel
-from nsc.numpy.arrays import Array, dtype_name
+from nsc.join.exact import exact_kind
+from nsc.numpy.arrays import Array, dtype_name, some_of
+from nsc.numpy.by_numpy import indices_by_numpy, values_by_numpy
 from nsc.numpy.threads import thread_count
-from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.choosing import Kind
 from nsc.runtime.exact.kernel import ExactFunction, layout_of, places_fit
 from nsc.runtime.threads import parts_of, share_out
 
-Built = TypeVar("Built")
-
-# Of threads that need a kernel at the same time one proves its network; the others find it.
-BUILDING = threading.Lock()
+# The ranks that are results, in their order; None: all, ascending.
+Ranks = tuple[int, ...] | None
 
 
 class Sorted(NamedTuple):
@@ -43,85 +33,64 @@ class Sorted(NamedTuple):
     indices: Array
 
 
-def kernel_for(function: str, n: int, selection: Selection | None, x: Array) -> ExactFunction | None:
-    """Return the kernel for n values of an array's type, built; None: NumPy sorts.
-
-    Raises:
-        BuildError: there is a compiler and it failed.
-        UnprovedError: as `exact_kernel`.
-    """
-    return None if n > MOST else with_compiler(_built, n, selection, dtype_name(function, x))
-
-
-@cache
-def _built(n: int, selection: Selection | None, dtype: str) -> ExactFunction:
-    with BUILDING:
-        find_toolchain()  # before a network is proved
-        return exact_kernel(n, selection).function(dtype)
-
-
-def with_compiler(built: Callable[..., Built], *arguments: object) -> Built | None:
-    """Return a kernel that a function builds; None, after one warning, on a machine without a compiler."""
-    try:
-        return built(*arguments)
-    except ToolchainError as error:
-        _warn(str(error))
-        return None
-
-
-@cache
-def _warn(error: str) -> None:
-    """Warn once of each reason."""
-    warnings.warn(
-        f"nsc: {error}. Until then nsc.numpy sorts with NumPy, many times slower, with the same results",
-        RuntimeWarning,
-        stacklevel=5,
-    )
+def kind_of(function: str, n: int, ranks: Ranks, x: Array, has_indices: bool) -> Kind[ExactFunction] | None:
+    """Return the calls that a kernel for n values of an array's type serves; None: no kernel does."""
+    return None if n > MOST else exact_kind(n, ranks, dtype_name(function, x), has_indices)
 
 
 def by_numpy(
-    x: Array, axis: int, selection: Selection | None, descending: bool, index_dtype: np.dtype[Any] | None
+    x: Array, axis: int, ranks: Ranks, descending: bool, index_dtype: np.dtype[Any] | None
 ) -> Sorted:
     """Sort or select along an axis with NumPy; without an `index_dtype`, indices are empty."""
-    n = x.shape[axis]
-    ranks = None if selection is None else list(selection.outputs(n).values())
     if index_dtype is None:
-        values = np.sort(x, axis=axis) if ranks is None else np.partition(x, sorted(ranks), axis=axis)
-        indices = np.empty(0, np.int64)
-    else:
-        # In descending order ties keep their order too: the flipped array is sorted, and its result flipped.
-        order = np.argsort(np.flip(x, axis) if descending else x, axis=axis, kind="stable")
-        indices = (np.subtract(n - 1, order) if descending else order).astype(index_dtype)
-        values = np.take_along_axis(x, indices, axis)
-    if descending:
-        values, indices = np.flip(values, axis), np.flip(indices, axis) if indices.size else indices
-    if ranks is not None:
-        values = values.take(ranks, axis)
-        indices = indices.take(ranks, axis) if index_dtype is not None else indices
-    return Sorted(np.ascontiguousarray(values), np.ascontiguousarray(indices))
+        return Sorted(values_by_numpy(x, axis, ranks, descending), np.empty(0, np.int64))
+    indices = indices_by_numpy(x, axis, ranks, descending)
+    return Sorted(np.take_along_axis(x, indices, axis), indices.astype(index_dtype, copy=False))
 
 
 def run(
     function: str,
     x: Array,
     axis: int,
-    selection: Selection | None,
+    ranks: Ranks,
     workers: int | None,
     descending: bool = False,
     index_dtype: np.dtype[Any] | None = None,
 ) -> Sorted:
     """Sort or select along an axis, from 0 on; without an `index_dtype`, indices are empty."""
-    threads, n = thread_count(function, workers), x.shape[axis]
+    threads, n = thread_count(function, workers, x.size), x.shape[axis]
     if x.size == 0:
-        outputs = n if selection is None else len(selection.outputs(n))
+        outputs = n if ranks is None else len(ranks)
         results = (*x.shape[:axis], outputs, *x.shape[axis + 1 :])
         return Sorted(np.empty(results, x.dtype), np.empty(results, index_dtype or np.int64))
     if index_dtype is not None and not places_fit(n, x.itemsize):
-        found = run(function, x.astype(np.int16), axis, selection, workers, descending, index_dtype)
+        found = run(function, x.astype(np.int16), axis, ranks, workers, descending, index_dtype)
         return Sorted(found.values.astype(x.dtype), found.indices)
-    kernel = kernel_for(function, n, selection, x)
-    if kernel is None:
-        return by_numpy(x, axis, selection, descending, index_dtype)
+    kind = kind_of(function, n, ranks, x, index_dtype is not None)
+    if kind is None:
+        return by_numpy(x, axis, ranks, descending, index_dtype)
+    samples = x.size // n
+
+    def probe(share: float) -> int:
+        some = some_of(x, share, axis)
+        by_numpy(some, axis, ranks, descending, index_dtype)
+        return int(some.size // n)
+
+    kernel = kind.chosen(samples, x.size, probe)
+    with kind.timed(kernel, samples):
+        if kernel is None:
+            return by_numpy(x, axis, ranks, descending, index_dtype)
+        return _by_kernel(kernel, x, axis, descending, index_dtype, threads)
+
+
+def _by_kernel(
+    kernel: ExactFunction,
+    x: Array,
+    axis: int,
+    descending: bool,
+    index_dtype: np.dtype[Any] | None,
+    threads: int,
+) -> Sorted:
     arranged, along, back = _arranged(x, axis)
     results = (*arranged.shape[:along], kernel.source.outputs, *arranged.shape[along + 1 :])
     values = np.empty(results, x.dtype)

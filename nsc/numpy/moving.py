@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import flag, is_name, whole
-from nsc.compiler.windows import MOST_VALUES
+from nsc.contract.folding import fold
+from nsc.contract.window import MOST_VALUES
+from nsc.contract.windows import Mode
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.arrays import Array, axis_of, read
+from nsc.join.windows import rolling_kind
+from nsc.numpy.arrays import NAMES, Array, axis_of, read
 from nsc.numpy.chunks import Reach, around, by_blocks, is_chunked, read_chunked
-from nsc.numpy.filters import rank_filter
-from nsc.numpy.methods import METHODS, Place
+from nsc.numpy.filters import by_kernel
+from nsc.numpy.methods import METHODS
 from nsc.numpy.quantiles import levels_of, rule_of
 from nsc.numpy.reducing import Rule, at_place, of_numbers
 from nsc.numpy.samples import each_block
 from nsc.numpy.statistics import MEDIAN, float_of
 from nsc.numpy.threads import thread_count
+from nsc.numpy.windows import extremes
+from nsc.runtime.windows.kernel import FilterFunction
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15
+# Pandas, if it is installed, selects from larger windows faster than NumPy, which writes each window out.
+_MOST_BY_NUMPY = 32
 
 
 class Rolling:
@@ -119,32 +129,46 @@ def _statistic(
     workers: int | None,
 ) -> Array:
     """Return a statistic of all windows, that of a method of _Windows."""
-    windows = _Windows(array, axis, window, least, ahead, thread_count("rolling", workers))
-    found: Array = getattr(windows, name)(*arguments)
-    return found
+    moved = np.moveaxis(array, axis, -1)
+    rows = np.ascontiguousarray(moved).reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
+    # A window reaches no further than the array.
+    most = max(0, rows.shape[1] - 1)
+    sides = min(window - 1 - ahead, most), min(ahead, most)
+    windows = _Windows(rows, *sides, least, thread_count("rolling", workers, rows.size))
+    found = getattr(windows, name)(*arguments).reshape(moved.shape)
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
 
 
+@dataclass(frozen=True)
 class _Windows:
-    """The windows of an array that lies in memory."""
+    """The windows of rows that lie in memory. A statistic has a result for each value.
 
-    def __init__(self, x: Array, axis: int, window: int, least: int, ahead: int, threads: int) -> None:
-        self._axis, self._least, self._threads = axis, least, threads
-        moved = np.moveaxis(x, axis, -1)
-        # A window reaches no further than the array.
-        most = max(0, moved.shape[-1] - 1)
-        self._ahead, self._before = min(ahead, most), min(window - 1 - ahead, most)
-        self._window = self._before + 1 + self._ahead
-        self._shape = moved.shape
-        self._rows = np.ascontiguousarray(moved).reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
+    Attributes:
+        rows: of values.
+        before, ahead: how many values in front of a value and behind it are in its window.
+        least: how many numbers a window must have; NaN is the result for fewer.
+        threads: how many at most.
+    """
+
+    rows: Array
+    before: int
+    ahead: int
+    least: int
+    threads: int
+
+    @property
+    def window(self) -> int:
+        """How many values a window has."""
+        return self.before + 1 + self.ahead
 
     def median(self) -> Array:
-        return self._by_rule(MEDIAN, float_of(self._rows))
+        return self._of_rule(MEDIAN, float_of(self.rows), _bottleneck())
 
     def min(self) -> Array:
-        return self._by_rule(_LEAST, float_of(self._rows))
+        return self._extremes(np.inf, is_least=True)
 
     def max(self) -> Array:
-        return self._by_rule(_GREATEST, float_of(self._rows))
+        return self._extremes(-np.inf, is_least=False)
 
     def quantile(self, q: float, method: str) -> Array:
         if not is_name(method, METHODS):
@@ -155,66 +179,133 @@ class _Windows:
         if level.ndim:
             raise OperandTypeError(f"nsc.numpy.rolling: q must be one real number, got {q!r}")
         # NaN needs a floating-point type.
-        dtype, rule = rule_of(float_of(self._rows), level, method, is_weak=True)
-        return self._by_rule(rule, dtype)
+        dtype, rule = rule_of(float_of(self.rows), level, method, is_weak=True)
+        return self._of_rule(rule, dtype)
 
     def rank(self) -> Array:
-        padded, columns = self._padded(), self._rows.shape[1]
-        results = np.empty(self._rows.shape)
-        for row, result in zip(padded, results, strict=True):
+        padded, columns = self._padded(), self.rows.shape[1]
+        lasts = self.rows[:, np.minimum(np.arange(columns) + self.ahead, columns - 1)]
+        results = np.empty(self.rows.shape)
+        for row, ending, result in zip(padded, lasts, results, strict=True):
             for start in range(0, columns, _PASS):
                 stop = min(start + _PASS, columns)
-                last = row[start + self._window - 1 : stop + self._window - 1]
+                last = ending[start:stop]
                 less, equal, numbers = (np.zeros(stop - start, np.int32) for _ in range(3))
-                for place in range(self._window):
+                for place in range(self.window):
                     values = row[start + place : stop + place]
                     less += values < last
                     equal += values == last
                     numbers += values == values
                 ranks = less + (equal + 1) / 2
-                result[start:stop] = np.where((numbers >= self._least) & (equal > 0), ranks, np.nan)
-        return self._back(results.astype(float_of(self._rows), copy=False))
+                result[start:stop] = np.where((numbers >= self.least) & (equal > 0), ranks, np.nan)
+        return results.astype(float_of(self.rows), copy=False)
 
-    def _by_rule(self, rule: Rule, dtype: np.dtype[Any]) -> Array:
-        outer, columns = self._rows.shape
-        results = np.full((outer, columns), np.nan, dtype)
-        whole_ones = slice(self._before, max(0, columns - self._ahead))
-        if not results.size or self._least > self._window:
-            pass
-        elif not self._has_filter():
-            results[:] = self._sorted_windows(rule, dtype, slice(0, columns))
-        else:
-            if columns >= self._window:
-                results[:, whole_ones] = self._filtered(rule)
-            if self._least < self._window:
-                first, last = min(columns, whole_ones.start), max(whole_ones.stop, 0)
-                for part in (slice(0, first), slice(max(first, last), columns)):
-                    results[:, part] = self._sorted_windows(rule, dtype, part)
-        return self._back(results)
+    def _extremes(self, beyond: float, is_least: bool) -> Array:
+        """Return the least or the greatest numbers of windows, where `beyond` stands for NaN."""
+        padded, columns, window = self._padded(), self.rows.shape[1], self.window
+        results = np.empty(self.rows.shape, padded.dtype)
+        step = max(1, _PASS // max(1, columns))
+        for start in range(0, len(results), step):
+            part, found = padded[start : start + step], results[start : start + step]
+            is_nan = np.isnan(part)
+            found[...] = extremes(np.where(is_nan, part.dtype.type(beyond), part), (1, window), is_least)
+            missing = np.cumsum(is_nan, axis=1, dtype=np.int32)
+            missing[:, window:] -= missing[:, :-window].copy()
+            found[window - missing[:, window - 1 :] < self.least] = np.nan
+        return results
 
-    def _has_filter(self) -> bool:
-        """Whether a filter can serve whole windows: they are small enough, and no NaN must be left out."""
-        return self._window <= MOST_VALUES and not (
-            self._rows.dtype.kind == "f" and np.isnan(self._rows).any()
+    def _of_rule(self, rule: Rule, dtype: np.dtype[Any], bottleneck: Any = None) -> Array:
+        """Return the statistic of all windows; bottleneck, if installed, serves medians until kernels do."""
+        if not self.rows.size or self.least > self.window:
+            return np.full(self.rows.shape, np.nan, dtype)
+        if self._has_nan():
+            return self._medians_by(bottleneck) if bottleneck else self._sorted(rule, dtype)
+        if self.window > MOST_VALUES:
+            return self._medians_by(bottleneck) if bottleneck else self._joined(rule, dtype, self._by_peer)
+
+        def by_peer(windows: _Windows) -> Array:
+            return (
+                windows._medians_by(bottleneck)
+                if bottleneck
+                else windows._joined(rule, dtype, windows._by_peer)
+            )
+
+        place = rule.places(self.window)[0]
+        ranks = tuple(sorted({place.low, place.high}))
+        kind = rolling_kind(self.window, ranks, NAMES[self.rows.dtype], bottleneck is not None)
+        kernels = kind.chosen(
+            self.rows.size, self.rows.size * self.window, lambda share: by_peer(self._some(share)).size
         )
+        with kind.timed(kernels, self.rows.size):
+            if kernels is None:
+                return by_peer(self)
+            of_rank = dict(zip(ranks, kernels, strict=True))
+            return self._joined(rule, dtype, lambda rank: self._by_kernel(of_rank[rank]))
 
-    def _filtered(self, rule: Rule) -> Array:
-        """Return the statistic of all windows inside the array. They share their sorted parts."""
-        places = rule.places(self._window)
-        first = self._window // 2
-        inside = slice(first, first + self._rows.shape[1] - self._window + 1)
-        by_rank = {
-            rank: rank_filter(self._rows, rank, (1, self._window), "nearest", workers=self._threads)[
-                :, inside
-            ]
-            for rank in {rank for place in places for rank in (place.low, place.high)}
-        }
-        with np.errstate(all="ignore"):
-            return at_place(rule, places[0], by_rank[places[0].low], by_rank[places[0].high])
+    def _has_nan(self) -> bool:
+        return self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
 
-    def _sorted_windows(self, rule: Rule, dtype: np.dtype[Any], part: slice) -> Array:
+    def _some(self, share: float) -> _Windows:
+        """Return the windows of about a share of the values."""
+        _outer, columns = self.rows.shape
+        count = int(share * self.rows.size)
+        if count >= columns:
+            return replace(self, rows=self.rows[: count // columns])
+        return replace(self, rows=self.rows[:1, : max(count, 4 * self.window)])
+
+    def _joined(self, rule: Rule, dtype: np.dtype[Any], of_rank: Callable[[int], Array]) -> Array:
+        """Return the statistic of windows of numbers, from values of ranks in those inside the rows."""
+        columns = self.rows.shape[1]
+        results = np.full(self.rows.shape, np.nan, dtype)
+        first, stop = min(columns, self.before), max(self.before, columns - self.ahead)
+        if columns >= self.window:
+            place = rule.places(self.window)[0]
+            values = {rank: of_rank(rank) for rank in {place.low, place.high}}
+            with np.errstate(all="ignore"):
+                results[:, first:stop] = at_place(rule, place, values[place.low], values[place.high])
+        if self.least < self.window:
+            for part in (slice(0, first), slice(stop, columns)):
+                results[:, part] = self._sorted(rule, dtype, part)
+        return results
+
+    def _by_kernel(self, kernel: FilterFunction) -> Array:
+        """Return the values of a rank in the windows inside the rows. They share their sorted parts."""
+        folded = fold((1, self.window))
+        values = by_kernel(
+            kernel, self.rows, folded, Mode.NEAREST, np.zeros((), self.rows.dtype), self.threads
+        )
+        first = self.window // 2
+        inside: Array = values[:, first : first + self.rows.shape[1] - self.window + 1]
+        return inside
+
+    def _by_peer(self, rank: int) -> Array:
+        """Return what `_by_kernel` does, by pandas if a window is large, else by NumPy."""
+        rows, window = self.rows, self.window
+        # In pandas infinite values are missing.
+        if window > _MOST_BY_NUMPY and _pandas() and np.isfinite(rows).all():
+            rolling = _pandas().DataFrame(rows.T).rolling(window)
+            found = rolling.quantile(rank / (window - 1), interpolation="nearest").to_numpy()
+            return np.ascontiguousarray(found[window - 1 :].T)
+        found = np.empty((len(rows), rows.shape[1] - window + 1), rows.dtype)
+        for row, result in zip(rows, found, strict=True):
+            windows = np.lib.stride_tricks.sliding_window_view(row, window)
+            for start in range(0, len(windows), max(1, _PASS // window)):
+                part = windows[start : start + max(1, _PASS // window)]
+                result[start : start + len(part)] = np.partition(part, rank, axis=-1)[:, rank]
+        return found
+
+    def _medians_by(self, bottleneck: Any) -> Array:
+        """Return the medians of all windows by bottleneck, which counts numbers as `least` does."""
+        dtype = float_of(self.rows)
+        wide = np.dtype(np.float32) if dtype == np.float16 else dtype
+        padded = np.full((len(self.rows), self.rows.shape[1] + self.ahead), np.nan, wide)
+        padded[:, : self.rows.shape[1]] = self.rows
+        found: Array = bottleneck.move_median(padded, self.window, min_count=self.least, axis=1)
+        return found[:, self.ahead :].astype(dtype, copy=False)
+
+    def _sorted(self, rule: Rule, dtype: np.dtype[Any], part: slice = slice(None)) -> Array:
         """Return the statistic of the numbers of some windows, each sorted by itself."""
-        windows = np.lib.stride_tricks.sliding_window_view(self._padded(), self._window, axis=1)[:, part]
+        windows = np.lib.stride_tricks.sliding_window_view(self._padded(), self.window, axis=1)[:, part]
         outer, count, _ = windows.shape
         results = np.empty((1, outer, count), dtype)
         if results.size:
@@ -222,22 +313,31 @@ class _Windows:
                 "rolling",
                 windows.swapaxes(1, 2),
                 None,
-                lambda block: of_numbers(block.values, rule, self._least),
+                lambda block: of_numbers(block.values, rule, self.least),
                 results,
-                self._threads,
+                self.threads,
             )
         found: Array = results[0]
         return found
 
     def _padded(self) -> Array:
-        """Return the array with NaN where windows reach out of it."""
-        outer, columns = self._rows.shape
-        padded = np.full((outer, columns + self._window - 1), np.nan, float_of(self._rows))
-        padded[:, self._before : self._before + columns] = self._rows
+        """Return the rows with NaN where windows reach out of them."""
+        outer, columns = self.rows.shape
+        padded = np.full((outer, columns + self.window - 1), np.nan, float_of(self.rows))
+        padded[:, self.before : self.before + columns] = self.rows
         return padded
 
-    def _back(self, results: Array) -> Array:
-        return np.ascontiguousarray(np.moveaxis(results.reshape(self._shape), -1, self._axis))
+
+@cache
+def _bottleneck() -> Any:
+    """Return the module, or None where it is not installed."""
+    return importlib.import_module("bottleneck") if importlib.util.find_spec("bottleneck") else None
+
+
+@cache
+def _pandas() -> Any:
+    """Return the module, or None where it is not installed."""
+    return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
 
 
 def rolling(
@@ -276,7 +376,7 @@ def rolling(
     """
     x = read_chunked("rolling", array) if is_chunked(array) else read("rolling", array)
     if workers is not None:
-        thread_count("rolling", workers)  # refuses others
+        thread_count("rolling", workers, x.size)  # refuses others
     axis = axis_of("rolling", axis, x.ndim)
     size = whole(window)
     if size is None or size < 1:
@@ -288,11 +388,3 @@ def rolling(
         )
     ahead = (size - 1) // 2 if flag("center", center, OperandTypeError) else 0
     return Rolling(x, axis, size, least, ahead, workers)
-
-
-def _taken(low: Array, _high: Array, _share: float) -> Array:
-    return low
-
-
-_LEAST = Rule(lambda count: (Place(0, 0),), _taken)
-_GREATEST = Rule(lambda count: (Place(count - 1, count - 1),), _taken)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name
 from nsc.errors import OperandError, OperandTypeError
+from nsc.numpy import small
 from nsc.numpy.arrays import Array, Axes, plain
 from nsc.numpy.chunks import by_blocks, over
 from nsc.numpy.methods import METHODS, Place, is_of_values, place_of
@@ -17,7 +18,7 @@ from nsc.numpy.reducing import Reduction, Rule
 from nsc.numpy.weights import Weights, weighted_quantiles
 
 
-@by_blocks(over)
+@by_blocks(over, small.quantile)
 def quantile(
     array: ArrayLike,
     q: ArrayLike,
@@ -78,7 +79,7 @@ def nanquantile(
     return _quantile("nanquantile", array, q, axis, method, weights, keepdims, out, workers)
 
 
-@by_blocks(over)
+@by_blocks(over, small.percentile)
 def percentile(
     array: ArrayLike,
     q: ArrayLike,

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import flag
-from nsc.compiler.selection import Selection, ranks
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.arrays import Array, axes_of, check_out, read
+from nsc.numpy.kernels import Ranks
 from nsc.numpy.methods import Place
 from nsc.numpy.samples import Samples, SortedBlock, each_block
 from nsc.numpy.threads import thread_count
@@ -84,23 +83,30 @@ class Reduction:
             raise OperandError(
                 f"nsc.numpy.{function}: an axis of no values has no {function.removeprefix('nan')}"
             )
-        return cls(function, x, axes, samples, keepdims, out, thread_count(function, workers))
+        return cls(function, x, axes, samples, keepdims, out, thread_count(function, workers, x.size))
 
     def finish(
         self,
         leading: tuple[int, ...],
         dtype: np.dtype[Any],
         statistic: Callable[[SortedBlock], Sequence[Array]],
-        selection: Selection | None,
+        ranks: Ranks,
         with_indices: bool = False,
+        selects: bool = False,
     ) -> Array:
-        """Return the results of a statistic; their axes are the leading ones, then those that are kept."""
+        """Return the results of a statistic; their axes are the leading ones, then those that are kept.
+
+        Args:
+            leading: the lengths of axes in front.
+            dtype: of results.
+            statistic, ranks, with_indices, selects: as in `each_block`.
+        """
         shape = self._shape(leading)
         check_out(self.function, self.out, shape, dtype)
         results = self._room(leading, dtype)
         if results.size:
             laid = self.samples.lay(self.x)
-            each_block(self.function, laid, selection, statistic, results, self.threads, with_indices)
+            each_block(self.function, laid, ranks, statistic, results, self.threads, with_indices, selects)
         if self.out is None:
             return self.samples.back(results).reshape(shape)[()]
         if not np.may_share_memory(results, self.out):
@@ -135,29 +141,24 @@ class Reduction:
             places = rule.places(n)
             wanted = {rank for place in places for rank in (place.low, place.high)}
             wanted |= {n - 1} if has_nan else set()  # the last rank is NaN if any is
-            listed = sorted(wanted) if rule.selects else range(n)
-            row_of = {rank: row for row, rank in enumerate(listed)}
             return self.finish(
                 leading,
                 dtype,
-                lambda block: _of_all(block.values, places, row_of, rule, has_nan),
-                _ranks(*listed) if rule.selects else None,
+                lambda block: _of_all(block, n, places, rule, has_nan),
+                tuple(sorted(wanted)),
+                selects=rule.selects,
             )
         return self.finish(leading, dtype, lambda block: of_numbers(block.values, rule, 1), None)
 
 
-_ranks = cache(ranks)
-
-
-def _of_all(
-    values: Array, places: Sequence[Place], row_of: dict[int, int], rule: Rule, has_nan: bool
-) -> list[Array]:
+def _of_all(block: SortedBlock, n: int, places: Sequence[Place], rule: Rule, has_nan: bool) -> list[Array]:
     """Return a rule's results of samples, NaN where there is one."""
-    found = [at_place(rule, place, values[row_of[place.low]], values[row_of[place.high]]) for place in places]
+    found = [at_place(rule, place, block.at(place.low), block.at(place.high)) for place in places]
     if has_nan:
-        is_nan = np.isnan(values[-1])
+        last = block.at(n - 1)
+        is_nan = np.isnan(last)
         if is_nan.any():
-            found = [np.where(is_nan, values[-1], row) for row in found]
+            found = [np.where(is_nan, last, row) for row in found]
     return found
 
 

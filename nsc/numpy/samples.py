@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nsc.compiler.selection import Selection
 from nsc.contract.exact import MOST
-from nsc.numpy.arrays import Array
-from nsc.numpy.kernels import by_numpy, kernel_for, work_of
+from nsc.numpy.arrays import Array, some_of
+from nsc.numpy.kernels import Ranks, by_numpy, kind_of, work_of
 from nsc.runtime.exact.kernel import ExactFunction, Layout, layout_of, places_fit
 from nsc.runtime.threads import parts_of, share_out
 
@@ -91,14 +90,21 @@ class SortedBlock(NamedTuple):
     """Some samples, sorted.
 
     Attributes:
-        values: a row for each selected rank.
+        values: a row for each rank that is known.
+        ranks: the rank of each row; None: all, in their order.
         indices: where each value lay, if that was asked for.
         part: cuts the same samples out of what `Samples.lay` returned.
     """
 
     values: Array
+    ranks: Ranks
     indices: Array | None
     part: tuple[slice, slice, slice]
+
+    def at(self, rank: int) -> Array:
+        """Return the values of a rank."""
+        row: Array = self.values[rank if self.ranks is None else self.ranks.index(rank)]
+        return row
 
     def of(self, laid: Array) -> Array:
         """Return this block of another array of the same shape, a column for each sample."""
@@ -108,30 +114,42 @@ class SortedBlock(NamedTuple):
 def each_block(
     function: str,
     laid: Array,
-    selection: Selection | None,
+    ranks: Ranks,
     statistic: Callable[[SortedBlock], Sequence[Array]],
     results: Array,
     threads: int,
     with_indices: bool = False,
+    selects: bool = False,
 ) -> None:
     """Sort samples and write a statistic of them to results.
 
     Args:
         function: the function that was called, for messages.
         laid: outer × n × inner values, as `Samples.lay` returned them, or a view of overlapping windows.
-        selection: the ranks that the statistic reads; None: all.
+        ranks: those that the statistic reads, ascending; None: all.
         statistic: from a block to its results, a number for each of its samples.
         results: count × outer × inner, a row for each result.
         threads: how many at most.
         with_indices: whether the statistic reads the indices of values.
+        selects: whether a kernel is built for these ranks alone; one that sorts serves all others.
     """
     index_dtype = np.dtype(np.int32) if with_indices else None
     if index_dtype is not None and not places_fit(laid.shape[1], laid.itemsize):
         laid = laid.astype(np.int16)
-    kernel = kernel_for(function, laid.shape[1], selection, laid)
-    work = work_of(kernel, laid, 4 if with_indices else 0)
-    outputs = laid.shape[1] if kernel is None else kernel.source.outputs
+    outer, n, inner = laid.shape
+    of_kernel = ranks if selects else None
+    kind = kind_of(function, n, of_kernel, laid, with_indices)
+
+    def probe(share: float) -> int:
+        some = some_of(laid, share, 1)
+        by_numpy(some, 1, ranks, False, index_dtype)
+        return int(some.size // n)
+
+    kernel = None if kind is None else kind.chosen(outer * inner, laid.size, probe)
+    known = ranks if kernel is None else of_kernel
+    outputs = n if known is None else len(known)
     sample_bytes = outputs * (laid.itemsize + (4 if with_indices else 0))
+    work = work_of(kernel, laid, 4 if with_indices else 0)
     # Few large blocks: between them a thread needs Python, which only one thread has at a time.
     blocks = _blocks(laid.shape, sample_bytes, parts_of(threads, work, 2))
 
@@ -139,16 +157,20 @@ def each_block(
         part = blocks[number]
         with np.errstate(all="ignore"):
             if kernel is None:
-                found = by_numpy(laid[part], 1, selection, False, index_dtype)
+                found = by_numpy(laid[part], 1, ranks, False, index_dtype)
                 values, indices = found.values, found.indices
             else:
                 values, indices = _sorted(kernel, laid[part], index_dtype)
-            block = SortedBlock(_columns(values), _columns(indices) if with_indices else None, part)
+            block = SortedBlock(_columns(values), known, _columns(indices) if with_indices else None, part)
             for row, result in zip(results, statistic(block), strict=True):
                 target = row[part[0], part[2]]
                 target[...] = result.reshape(target.shape)
 
-    share_out(do, threads, len(blocks))
+    if kind is None:
+        share_out(do, threads, len(blocks))
+    else:
+        with kind.timed(kernel, outer * inner):
+            share_out(do, threads, len(blocks))
 
 
 def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple[slice, slice, slice]]:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from nsc.arguments import flag, whole, wholes
-from nsc.compiler.selection import ranks, top_k
 from nsc.errors import OperandError, OperandTypeError
+from nsc.numpy import small
 from nsc.numpy.arrays import Array, flat_or_along, index_dtype_of, read
 from nsc.numpy.chunks import along, by_blocks
 from nsc.numpy.kernels import Sorted, run
@@ -39,7 +39,7 @@ def sort(
 ) -> Sorted: ...
 
 
-@by_blocks(along)
+@by_blocks(along, small.sort)
 def sort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -75,7 +75,7 @@ def sort(
     return found if with_indices else found.values
 
 
-@by_blocks(along)
+@by_blocks(along, small.argsort)
 def argsort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -94,7 +94,7 @@ def argsort(
     return run("argsort", x, axis, None, workers, descends, index).indices
 
 
-@by_blocks(along)
+@by_blocks(along, small.topk)
 def topk(
     array: ArrayLike,
     k: int,
@@ -127,11 +127,11 @@ def topk(
     length = x.shape[axis]
     if count is None or not 1 <= count <= length:
         raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
-    selection = top_k(count) if is_largest else ranks(*range(count))
-    return run("topk", x, axis, selection, workers, index_dtype=index_dtype_of("topk", index_dtype))
+    ranks = tuple(range(length - 1, length - 1 - count, -1)) if is_largest else tuple(range(count))
+    return run("topk", x, axis, ranks, workers, index_dtype=index_dtype_of("topk", index_dtype))
 
 
-@by_blocks(along)
+@by_blocks(along, small.select)
 def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int | None = None) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
@@ -156,5 +156,5 @@ def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int
         raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
     if len(set(numbers)) < len(numbers):
         raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
-    values = run("select", x, axis, ranks(*numbers), workers).values
+    values = run("select", x, axis, tuple(numbers), workers).values
     return values if one is None else np.take(values, 0, axis)

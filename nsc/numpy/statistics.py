@@ -9,15 +9,16 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import real
 from nsc.errors import OperandError
+from nsc.numpy import small
 from nsc.numpy.arrays import Array, Axes
 from nsc.numpy.chunks import by_blocks, over
 from nsc.numpy.methods import Place
 from nsc.numpy.reducing import Reduction, Rule
 from nsc.numpy.samples import SortedBlock
-from nsc.numpy.weights import Weights, weighted_median, weighted_trimmed_mean
+from nsc.numpy.weights import Weights, sum_of, weighted_median, weighted_trimmed_mean
 
 
-@by_blocks(over)
+@by_blocks(over, small.median)
 def median(
     array: ArrayLike,
     axis: Axes = None,
@@ -58,7 +59,7 @@ def median(
     return _median("median", array, axis, weights, keepdims, out, workers)
 
 
-@by_blocks(over)
+@by_blocks(over, small.nanmedian)
 def nanmedian(
     array: ArrayLike,
     axis: Axes = None,
@@ -150,7 +151,7 @@ def trimmed_mean(
     cut = int(share * n)
 
     def statistic(block: SortedBlock) -> list[Array]:
-        mean = block.values[cut : n - cut].mean(axis=0, dtype=np.float64)
+        mean = sum_of(block.values[cut : n - cut].astype(np.float64)) / (n - 2 * cut)
         last = block.values[-1]  # NaN if any value is
         return [np.where(np.isnan(last), last, mean) if last.dtype.kind == "f" else mean]
 

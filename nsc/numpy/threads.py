@@ -8,6 +8,8 @@ from nsc.arguments import integer
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.threads import cores
 
+# A call on fewer values uses one thread.
+LEAST_VALUES = 1 << 14
 # What was set; None: nothing yet.
 _number: int | None = None
 
@@ -46,9 +48,17 @@ def get_num_threads() -> int:
     return _number or _of_environment() or cores()
 
 
-def thread_count(function: str, workers: int | None) -> int:
-    """Return how many threads a call uses at most: `workers`; -1: the cores; None: the process's number."""
-    return get_num_threads() if workers is None else _count(function, "workers", workers)
+def thread_count(function: str, workers: int | None, values: int) -> int:
+    """Return how many threads a call on so many values uses at most.
+
+    Args:
+        function: the function that was called, for messages.
+        workers: what the call says; -1: the cores; None: the number of the process, or 1 for few values.
+        values: how many.
+    """
+    if workers is None:
+        return 1 if values < LEAST_VALUES else get_num_threads()
+    return _count(function, "workers", workers)
 
 
 def _count(function: str, name: str, value: object) -> int:

@@ -6,9 +6,8 @@ difference of two others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,9 +93,8 @@ def weighted_median(block: SortedBlock, weights: Weights) -> Sequence[Array]:
     """Return the weighted medians of samples, as `nsc.numpy.median` defines them."""
     values, sorted_weights = block.values, weights.sorted_of(block)
     # Equal weights are added in the same order from both ends, so that they compare equal at the middle.
-    up, down = _sums(sorted_weights), _sums(sorted_weights[::-1])[::-1]
-    low = _first(values, (np.less(below, above) for below, above in zip(up, down[1:], strict=False)))
-    high = _first(values, (np.less_equal(below, above) for below, above in zip(up, down[1:], strict=False)))
+    below, above = np.cumsum(sorted_weights, axis=0)[:-1], np.cumsum(sorted_weights[::-1], axis=0)[-2::-1]
+    low, high = _first(values, below < above), _first(values, below <= above)
     wide = low.dtype if low.dtype.itemsize > 2 and low.dtype.kind == "f" else np.dtype(np.float64)
     middle = np.where(low == high, low, np.add(low, high, dtype=wide) / 2)
     return weights.with_nan(block, sorted_weights, [middle])
@@ -105,47 +103,55 @@ def weighted_median(block: SortedBlock, weights: Weights) -> Sequence[Array]:
 def weighted_quantiles(block: SortedBlock, weights: Weights, quantiles: Array) -> Sequence[Array]:
     """Return quantiles by the method inverted_cdf, with weights, as numpy.quantile."""
     sorted_weights = weights.sorted_of(block)
-    shares = _sums(sorted_weights)
+    shares = np.cumsum(sorted_weights, axis=0)
     shares /= shares[-1].copy()
     if quantiles.dtype.kind == "f":
         shares = shares.astype(quantiles.dtype)
     # The quantile 0 is the first value that has weight.
     shares[shares == 0] = -1
-    rows = [_first(block.values, (np.less(share, q) for share in shares[:-1])) for q in quantiles.reshape(-1)]
+    rows = [_first(block.values, shares[:-1] < q) for q in quantiles.reshape(-1)]
     return weights.with_nan(block, sorted_weights, rows)
 
 
-def _sums(weights: Array) -> Any:
-    """Return running sums: of the first weight, of the first two, and so on."""
-    sums = weights.copy()
-    for number in range(1, len(sums)):
-        sums[number] += sums[number - 1]
-    return sums
+def _first(values: Array, is_beyond: Array) -> Array:
+    """Return the first value of each sample that the result does not lie beyond, or its last one.
 
-
-def _first(values: Array, is_beyond: Iterable[Array]) -> Any:
-    """Return each sample's first value that the result does not lie beyond, or its last one."""
-    found = values[0].copy()
-    for value, beyond in zip(values[1:], is_beyond, strict=True):
-        np.copyto(found, value, where=beyond)
-    return found
+    Args:
+        values: a row for each rank, a column for each sample.
+        is_beyond: for all ranks but the last; in a column True comes before False.
+    """
+    places = np.count_nonzero(is_beyond, axis=0)
+    first: Array = np.take_along_axis(values, places[np.newaxis], 0)[0]
+    return first
 
 
 def weighted_trimmed_mean(block: SortedBlock, weights: Weights, proportion: float) -> Sequence[Array]:
     """Return means of samples without a share of the weight at each end."""
     sorted_weights = weights.sorted_of(block)
-    trim = proportion * sorted_weights.sum(axis=0)
+    trim = proportion * sum_of(sorted_weights)
     kept = sorted_weights - _cut(sorted_weights, trim) - _cut(sorted_weights[::-1], trim)[::-1]
     kept = np.maximum(kept, 0)
     # A value that is left out may be infinite.
     terms = np.where(kept > 0, block.values * kept, 0)
-    return weights.with_nan(block, sorted_weights, [terms.sum(axis=0) / kept.sum(axis=0)])
+    return weights.with_nan(block, sorted_weights, [sum_of(terms) / sum_of(kept)])
 
 
 def _cut(weights: Array, trim: Array) -> Array:
     """Return how much of each weight is left out, from the first on, until their sum is `trim`."""
-    left, cuts = trim.copy(), np.empty_like(weights)
-    for weight, cut in zip(weights, cuts, strict=True):
-        np.minimum(weight, left, out=cut)
-        left -= cut
-    return cuts
+    left = np.subtract.accumulate(np.concatenate([trim[np.newaxis], weights[:-1]]), axis=0)
+    return np.minimum(weights, np.maximum(left, 0))
+
+
+def sum_of(rows: Array) -> Array:
+    """Return the sums of columns: rows are added by halves, in an order that depends on their number alone.
+
+    NumPy's order depends on how an array lies in memory, so on how samples are cut into blocks.
+    """
+    while len(rows) > 1:
+        half = len(rows) // 2
+        sums = rows[:half] + rows[half : 2 * half]
+        if len(rows) % 2:
+            sums[0] += rows[-1]
+        rows = sums
+    total: Array = rows[0]
+    return total

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.compiler.windows import Window
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold
 from nsc.contract.manifest import digest
+from nsc.contract.window import Window
 from nsc.contract.windows import MODES, window_name
 from nsc.errors import ToolchainError
 from nsc.join.windows import filter_kernel
@@ -124,9 +124,7 @@ def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
         return _filtered(x.movedim(last, first), key, planes).movedim(first, last).contiguous()
     lying, images = _lying(x, folded)
     try:
-        kernel = find_filter(key) if x.is_cpu else None
-        if kernel is not None:
-            kernel.load(DTYPE_NAMES[x.dtype], images.channels)
+        kernel = find_filter(key).function(DTYPE_NAMES[x.dtype], images.channels) if x.is_cpu else None
     except ToolchainError:
         kernel = None
     if kernel is None:
@@ -135,7 +133,6 @@ def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
     if values.numel():
         outside = torch.tensor(windows.cval, dtype=x.dtype, device=x.device)
         kernel.call(
-            DTYPE_NAMES[x.dtype],
             lying.data_ptr(),
             images,
             folded.before,

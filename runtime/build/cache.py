@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import filelock
-
 from nsc import library
 from nsc.errors import BuildError
 from nsc.runtime.build.notice import notice
@@ -110,13 +108,18 @@ def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
 
 def find(name: str, source: str, compiler: Compiler, version: str) -> Path | None:
     """Return the binary that `build` would return if it is in the cache folder already, else None."""
-    folder, entry = user_folder(), f"{name}-{_key(compiler, library.expanded(source), version)}"
-    binary = folder / f"{entry}{compiler.binary_suffix}"
+    return binary_of(f"{name}-{_key(compiler, library.expanded(source), version)}{compiler.binary_suffix}")
+
+
+def binary_of(name: str) -> Path | None:
+    """Return a binary of the cache folder by its name, if it is whole and may be used, else None."""
+    folder = user_folder()
+    binary = folder / name
     try:
         check_folder(folder)
     except OSError:
         return None
-    return binary if _valid(binary, folder / f"{entry}.json") else None
+    return binary if _valid(binary, binary.with_suffix(".json")) else None
 
 
 def _key(compiler: Compiler, source: str, version: str) -> str:
@@ -160,6 +163,8 @@ def _build_in(
         check(folder)
         if _valid(binary, record):
             return Artifact(binary, _command(compiler, binary), cached=True)
+    import filelock  # not needed where the binary is there
+
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     check(folder)
     lock = filelock.FileLock(folder / f"{entry}.lock", mode=0o600)

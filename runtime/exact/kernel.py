@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import Status
 from nsc.runtime.build.cache import Artifact
-from nsc.runtime.elements import CFunction, ElementLibraries
+from nsc.runtime.elements import CFunction, ElementLibraries, open_function
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads, the
@@ -103,6 +104,19 @@ class ExactFunction:
         status = self.function(x, *layout, values, indices, index_bytes, descending, pool, part, parts)
         if status != Status.OK:
             raise MemoryError(f"{self.source.name}: not enough memory for a group of samples")
+
+
+def function_of(source: ExactSource, library: Path) -> ExactFunction:
+    """Return the kernel of a built library.
+
+    Args:
+        source: what the kernel is; its texts may be missing.
+        library: the file.
+
+    Raises:
+        BuildError, PackageError: it cannot be loaded, or is another kernel.
+    """
+    return ExactFunction(source, open_function(library, source.name, source.facts, _FUNCTION))
 
 
 class ExactKernel:

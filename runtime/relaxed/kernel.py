@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from nsc.runtime.build import background, cache, prebuilt
 from nsc.runtime.build.first_call import BACKGROUND, ENGINE, WAIT, way_to_build
 from nsc.runtime.build.loading import used
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.locks import Lock
 from nsc.runtime.relaxed.engine import Engine, engine_name
 from nsc.runtime.relaxed.engine import build as build_engine
 from nsc.runtime.relaxed.library import Library
@@ -79,7 +79,7 @@ class Kernel:
         self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
         # What the first call without a build does; None: what $NSC_BUILD says. See docs/builds.md.
         self.first_call: str | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._library: Library | Engine | None = None
         # Whether the plain reference serves: there is no compiler, or the library is built in the background.
         self._by_reference = False

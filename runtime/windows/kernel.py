@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from nsc.contract.folding import Folded
 from nsc.contract.interface import Status
 from nsc.contract.manifest import FilterManifest
 from nsc.contract.windows import FilterSource, Mode, for_channels
 from nsc.runtime.build import cache
-from nsc.runtime.elements import CFunction, ElementLibraries
+from nsc.runtime.elements import CFunction, ElementLibraries, open_function
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,
@@ -50,6 +51,60 @@ class Images:
         )
 
 
+@dataclass(frozen=True)
+class FilterFunction:
+    """A filter for one type of values and one number of channels, built and loaded.
+
+    Attributes:
+        name: of the filter.
+        function: the C function.
+    """
+
+    name: str
+    function: Callable[..., int]
+
+    @classmethod
+    def of_library(cls, name: str, facts: str, library: Path) -> FilterFunction:
+        """Return the filter of a built library, which states these facts of itself.
+
+        Raises:
+            BuildError, PackageError: it cannot be loaded, or is another filter.
+        """
+        return cls(name, open_function(library, name, facts, _FUNCTION))
+
+    def call(
+        self,
+        x: int,
+        images: Images,
+        before: tuple[int, int, int],
+        values: int,
+        mode: Mode,
+        outside: int | None,
+        pool: int | None = None,
+        part: int = 0,
+        parts: int = 1,
+    ) -> None:
+        """Filter, or do one of several equal parts of the work; they may run at the same time.
+
+        Args:
+            x, values: addresses.
+            images: where the pixels of x lie.
+            before: how many planes, rows and columns a window begins before its pixel.
+            mode: what stands outside of an image.
+            outside: the address of the pixel that stands there, for the mode constant.
+            pool: the address of a parallel loop, as torch's; None: one thread.
+            part, parts: which part, from 0 on, and of how many.
+
+        Raises:
+            MemoryError: too little memory.
+        """
+        lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
+        starts = (ctypes.c_int64 * 3)(*before)
+        status = self.function(x, lengths, strides, starts, values, mode, outside, pool, part, parts)
+        if status != Status.OK:
+            raise MemoryError(f"{self.name}: not enough memory for a strip of an image")
+
+
 class FilterKernel:
     """A filter for pixels of any type of ELEMENTS.
 
@@ -71,60 +126,23 @@ class FilterKernel:
         facts, text = manifest.stated("cpu"), files[manifest.sources["cpu"]]
         return cls(FilterSource(manifest.name, manifest.nsc, manifest.window, manifest.rank, facts, text))
 
-    def load(self, dtype: str, channels: int = 1) -> None:
-        """Build and load the library for a type of values, a key of ELEMENTS, unless it is loaded.
+    def function(self, dtype: str, channels: int = 1) -> FilterFunction:
+        """Return the filter for a type of values, built unless the cache has it.
 
         Args:
-            dtype: the type.
+            dtype: the type, a key of ELEMENTS.
             channels: the values of a pixel.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        self._of(channels).function(dtype)
+        return FilterFunction(self.source.name, self._of(channels).function(dtype))
 
-    def build(self, dtype: str) -> cache.Artifact:
-        """Return the library for a type of pixels of one channel; errors as in `load`."""
-        self.load(dtype)
-        return self._of(1).build(dtype)
-
-    def call(
-        self,
-        dtype: str,
-        x: int,
-        images: Images,
-        before: tuple[int, int, int],
-        values: int,
-        mode: Mode,
-        outside: int | None,
-        pool: int | None = None,
-        part: int = 0,
-        parts: int = 1,
-    ) -> None:
-        """Filter, or do one of several equal parts of the work; they may run at the same time.
-
-        Args:
-            dtype: a key of ELEMENTS.
-            x, values: addresses.
-            images: where the pixels of x lie.
-            before: how many planes, rows and columns a window begins before its pixel.
-            mode: what stands outside of an image.
-            outside: the address of the pixel that stands there, for the mode constant.
-            pool: the address of a parallel loop, as torch's; None: one thread.
-            part, parts: which part, from 0 on, and of how many.
-
-        Raises:
-            MemoryError: too little memory.
-            ToolchainError, BuildError: as in `load`.
-        """
-        lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
-        starts = (ctypes.c_int64 * 3)(*before)
-        status = self._of(images.channels).function(dtype)(
-            x, lengths, strides, starts, values, mode, outside, pool, part, parts
-        )
-        if status != Status.OK:
-            raise MemoryError(f"{self.source.name}: not enough memory for a strip of an image")
+    def build(self, dtype: str, channels: int = 1) -> cache.Artifact:
+        """Return the library for a type of pixels; errors as in `function`."""
+        self.function(dtype, channels)
+        return self._of(channels).build(dtype)
 
     def _of(self, channels: int) -> ElementLibraries:
         """Return the libraries for pixels of some channels."""

@@ -1,0 +1,105 @@
+"""Small arrays: NumPy's own functions serve them, since the way to a kernel takes longer than the work.
+
+A function here takes an array that NumPy's serves with the same result, and raises otherwise: any exception
+leaves the call to the general way, which also says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nsc.numpy.arrays import NAMES, Array
+from nsc.numpy.kernels import Sorted
+from nsc.runtime import choosing
+
+# From array and options to a result.
+Small = Callable[..., Any]
+_NUMBERS = {int, float}
+
+
+def small_of(array: Any) -> Array | None:
+    """Return a small array, or a list of few numbers as one; None: the general way takes it."""
+    if type(array) is not np.ndarray:
+        if (
+            type(array) is not list
+            or len(array) > choosing.LEAST_VALUES
+            or not set(map(type, array)) <= _NUMBERS
+        ):
+            return None
+        array = np.array(array)
+    if not 0 < array.size <= choosing.LEAST_VALUES or array.dtype not in NAMES or choosing.is_prepared():
+        return None
+    small: Array = array
+    return small
+
+
+def sort(array: Array, axis: int = -1) -> Array:
+    _check(axis)
+    x = array.copy()
+    x.sort(axis)
+    return x
+
+
+def argsort(array: Array, axis: int = -1) -> Array:
+    _check(axis)
+    order: Array = array.argsort(axis, kind="stable")
+    return order
+
+
+def topk(array: Array, k: int, axis: int = -1, *, largest: bool = True) -> Sorted:
+    if axis != -1 or type(k) is not int or not 1 <= k <= array.shape[-1] or type(largest) is not bool:
+        raise ValueError
+    order = array.argsort(kind="stable")
+    indices = (order[..., ::-1] if largest else order)[..., :k].copy()
+    return Sorted(array[indices] if array.ndim == 1 else np.take_along_axis(array, indices, -1), indices)
+
+
+def select(array: Array, wanted: int, axis: int = -1) -> Any:
+    if axis != -1 or type(wanted) is not int:
+        raise ValueError
+    x = array.copy()
+    x.partition(wanted)
+    return x[..., wanted].copy()
+
+
+def median(array: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    _check(axis, keepdims)
+    with np.errstate(all="ignore"):
+        return np.median(array, axis, keepdims=keepdims)
+
+
+def nanmedian(array: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError  # NumPy warns of samples without a number
+    return median(array, axis, keepdims=keepdims)
+
+
+def quantile(array: Array, q: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    _check(axis, keepdims, q)
+    with np.errstate(all="ignore"):
+        return np.quantile(_wide(array), q, axis, keepdims=keepdims)
+
+
+def percentile(array: Array, q: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    _check(axis, keepdims, q)
+    with np.errstate(all="ignore"):
+        return np.percentile(_wide(array), q, axis, keepdims=keepdims)
+
+
+def _check(axis: object, keepdims: object = False, q: object = 0) -> None:
+    """Leave arguments that NumPy takes and nsc refuses to the general way."""
+    numbers = {*map(type, q)} if type(q) is list else {type(q)}
+    if (axis is not None and type(axis) is not int) or type(keepdims) is not bool or not numbers <= _NUMBERS:
+        raise TypeError
+
+
+def _wide(array: Array) -> Array:
+    """Return floating-point numbers; in types of integers NumPy's differences may not fit."""
+    if array.dtype.kind == "f":
+        return array
+    if array.dtype.itemsize > 4:
+        raise TypeError
+    return array.astype(np.float64)

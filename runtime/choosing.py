@@ -1,0 +1,159 @@
+"""Which serves a call of arrays or tensors: a peer such as NumPy, or a kernel once its build has paid.
+
+The rule is one for all exact functions. The peer serves at first. The time that calls of a kind take beyond
+what a kernel would take is added up. When the sum reaches the time of a build, the kernel is built. So a
+program never takes more than twice the time of the best choice in hindsight. A kernel that is kept on disk
+is loaded by the same rule, which then counts milliseconds.
+
+Source of the rule: A. R. Karlin, M. S. Manasse, L. Rudolph and D. D. Sleator, "Competitive snoopy caching",
+Algorithmica 3 (1988), section 2.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Generic, TypeVar
+
+from nsc.errors import BuildError, ToolchainError, UnprovedError
+from nsc.runtime.locks import Lock
+
+Kernel = TypeVar("Kernel")
+
+# Seconds that it takes to look for a kept kernel and to load it.
+_LOADING = 0.01
+# Fewer samples, or fewer values, are the peer's: they do not fill a kernel's registers, or the way to it
+# takes longer than the work.
+LEAST_SAMPLES, LEAST_VALUES = 16, 2048
+# Of a large call of a new kind, the peer is timed on this share of the samples.
+_PROBE = 1 / 32
+
+# How many blocks of `prepare` are open.
+_prepared = 0
+
+
+@contextmanager
+def prepare() -> Iterator[None]:
+    """Build kernels for the calls inside the context, whatever they save: a `with` statement around a first
+    call.
+
+    In there a kernel serves each call that one can serve, in all threads of the process. Afterwards the
+    kernels are loaded, and serve where they are faster.
+
+    Raises (inside):
+        ToolchainError: no compiler.
+        BuildError: the compiler failed.
+
+    >>> import nsc
+    >>> with nsc.numpy.prepare():
+    ...     nsc.numpy.median([[3, 1, 2]] * 100, axis=1)[0]
+    np.float64(2.0)
+    """
+    global _prepared
+    _prepared += 1
+    try:
+        yield
+    finally:
+        _prepared -= 1
+
+
+def is_prepared() -> bool:
+    """Return whether a block of `prepare` is open."""
+    return _prepared > 0
+
+
+class Kind(Generic[Kernel]):
+    """The calls that one kernel can serve, and what is known of their time.
+
+    Args:
+        kept: returns the kernel if it is kept on disk, else None.
+        built: returns it, built.
+        build_seconds: how long a build takes, about.
+        factor: how many times as fast as the peer the kernel is, about; this is taken until it is measured.
+    """
+
+    def __init__(
+        self,
+        kept: Callable[[], Kernel | None],
+        built: Callable[[], Kernel],
+        build_seconds: float,
+        factor: float,
+    ) -> None:
+        self._kept, self._built, self._factor = kept, built, factor
+        self._build_seconds = build_seconds
+        self._kernel: Kernel | None = None
+        self._lock = Lock()
+        # Least seconds of a sample.
+        self._by_peer = self._by_kernel = math.inf
+        # Seconds that a kernel would have saved, and their sum at which the next step is taken.
+        self._lost, self._limit = 0.0, _LOADING
+
+    def chosen(self, samples: int, values: int, by_peer: Callable[[float], int]) -> Kernel | None:
+        """Return the kernel that serves a call; None: the peer does.
+
+        Args:
+            samples: how many the call has.
+            values: of them together.
+            by_peer: runs the peer on about this share of the samples, and returns their number.
+        """
+        if _prepared:
+            return self._kernel or self._load(self._built)
+        if samples < LEAST_SAMPLES or values < LEAST_VALUES:
+            return None
+        if self._by_peer == math.inf:
+            if samples * _PROBE < LEAST_SAMPLES:
+                return None  # this call is timed
+            begin = time.perf_counter()
+            count = by_peer(_PROBE)
+            self._by_peer = (time.perf_counter() - begin) / count
+        by_kernel = self._by_peer / self._factor if self._by_kernel == math.inf else self._by_kernel
+        saved = samples * (self._by_peer - by_kernel)
+        if saved <= 0:
+            return None
+        if self._kernel is None:
+            self._pay(saved)
+        return self._kernel
+
+    def _pay(self, saved: float) -> None:
+        """Note what a kernel would save; load it, or build it, if that has paid."""
+        self._lost += saved
+        if self._lost >= self._limit == _LOADING:
+            self._limit = max(_LOADING, self._build_seconds)
+            self._kernel = self._kept()
+        if self._lost >= self._limit and self._kernel is None:
+            self._limit = math.inf
+            try:
+                self._load(self._built)
+            except (ToolchainError, BuildError, UnprovedError) as error:
+                _warn(str(error))
+
+    def _load(self, load: Callable[[], Kernel]) -> Kernel:
+        with self._lock:
+            if self._kernel is None:
+                self._kernel = load()
+            return self._kernel
+
+    @contextmanager
+    def timed(self, kernel: Kernel | None, samples: int) -> Iterator[None]:
+        """Note how long some samples take inside the context, by the kernel or by the peer."""
+        begin = time.perf_counter()
+        yield
+        seconds = (time.perf_counter() - begin) / samples
+        if kernel is None:
+            self._by_peer = min(self._by_peer, seconds)
+        else:
+            self._by_kernel = min(self._by_kernel, seconds)
+
+
+@cache
+def _warn(error: str) -> None:
+    """Warn once of each reason."""
+    warnings.warn(
+        f"nsc: {error}. Until then NumPy and torch serve the calls that kernels would, with the same results",
+        RuntimeWarning,
+        stacklevel=2,
+    )
