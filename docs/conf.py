@@ -15,7 +15,11 @@ from latex2mathml.converter import convert  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 
+from docs.names import with_names  # noqa: E402
 from examples.explorers import families, frame, records, write_pages  # noqa: E402
+from nsc.api import Options  # noqa: E402
+from nsc.operators.lists import ListOptions  # noqa: E402
+from nsc.operators.targets import LossOptions, RowLossOptions  # noqa: E402
 from nsc.version import VERSION  # noqa: E402
 
 # Plots of the pages have the inks of all pictures.
@@ -47,10 +51,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_click",
+    "sphinx_copybutton",
 ]
 html_theme = "furo"
 pygments_dark_style = "github-dark"  # the theme's own underlines names of modules as if they were links
-html_title = "nsc"
+html_title = f"nsc {VERSION}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_extra_path = ["site"]  # the first page's address without a name
@@ -77,6 +82,7 @@ napoleon_use_ivar = True
 # Names of types as the source has them, not what they stand for.
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike")}
 smartquotes_action = "qe"  # the dashes of options stay
+_OPTIONS = (Options, ListOptions, LossOptions, RowLossOptions)
 # The explorers that pages show, by the comment that stands for them.
 _EXPLORERS = {"explorers": families(16), "explorers-of-records": records()}
 
@@ -85,6 +91,7 @@ def setup(app: Sphinx) -> None:
     """Have formulas as MathML, which browsers show by themselves, and the explorers."""
     app.connect("source-read", _show_explorers)
     app.connect("source-read", _show_pictures)
+    app.connect("source-read", _list_names)
     app.connect("autodoc-process-signature", _name_types)
     app.connect("build-finished", _write_explorers)
     app.add_html_math_renderer(
@@ -114,6 +121,21 @@ def _show_pictures(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"<picture>.*?</picture>", pair, source[0], flags=re.DOTALL)
 
 
+def _list_names(app: Sphinx, page: str, source: list[str]) -> None:
+    source[0] = with_names(source[0])
+
+
+def _spelled_out(arguments: str) -> str:
+    """Have the options that a call takes as `**options` by their names and types."""
+
+    def options(found: re.Match[str]) -> str:
+        typed = {kind.__name__: kind.__annotations__ for kind in _OPTIONS}[found[1]]
+        named = ", ".join(f"{name}: {each.__forward_arg__}" for name, each in typed.items())
+        return named if re.search(r"\*, ", arguments[: found.start()]) else f"*, {named}"
+
+    return re.sub(r"\*\*options: Unpack\[(\w+)\]", options, arguments)
+
+
 def _name_types(
     app: Sphinx,
     what: str,
@@ -127,7 +149,7 @@ def _name_types(
     arguments, returned = (
         text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (arguments, returned)
     )
-    return arguments, returned
+    return arguments and _spelled_out(arguments), returned
 
 
 def _write_explorers(app: Sphinx, error: Exception | None) -> None:
