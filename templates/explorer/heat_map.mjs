@@ -88,8 +88,9 @@ export function makeHeatMap(host, on) {
       const [fromX, fromY] = [Math.round(x), Math.round(y)];
       context.fillStyle = colour;
       context.fillRect(fromX, fromY, Math.round(x + width) - fromX, Math.round(y + height) - fromY);
-      if (height >= 12 && width >= 20 && 6 * words.length <= width + 2)
-        write(words, x + width / 2, y + height / 2 + 0.5, inkOn(colour));
+      const text = typeof words === "number" ? fitting(words, (width + 2) / 6) : words;
+      if (height >= 12 && width >= 20 && 6 * text.length <= width + 2)
+        write(text, x + width / 2, y + height / 2 + 0.5, inkOn(colour));
     };
     if (!gap) {
       context.imageSmoothingEnabled = false;
@@ -120,23 +121,23 @@ export function makeHeatMap(host, on) {
     const neutral = theme === "dark" ? "rgb(48,55,64)" : "rgb(232,235,239)";
     for (let row = 0; row < n; row++) {
       const y = top + row * cell;
-      box(right, y, strip - 3, cell - gap, neutral, short(matrix.rowSums[row]));
+      box(right, y, strip - 3, cell - gap, neutral, matrix.rowSums[row]);
       box(
         right + strip,
         y,
         strip - 3,
         cell - gap,
         matrix.valueColour(matrix.values[row]),
-        short(matrix.values[row]),
+        matrix.values[row],
       );
     }
     const most = Math.max(...matrix.gradient.map(Math.abs)) || 1;
     const strips = [
-      ["sum", (column) => [neutral, short(matrix.columnSums[column])]],
-      ["rank", (column) => [heat(matrix.ranks[column] / Math.max(1, n - 1)), short(matrix.ranks[column])]],
+      ["sum", (column) => [neutral, matrix.columnSums[column]]],
+      ["rank", (column) => [heat(matrix.ranks[column] / Math.max(1, n - 1)), matrix.ranks[column]]],
       [
         "gradient",
-        (column) => [signed(matrix.gradient[column] / most, theme), short(matrix.gradient[column])],
+        (column) => [signed(matrix.gradient[column] / most, theme), matrix.gradient[column]],
       ],
     ];
     strips.forEach(([name, lookOf], index) => {
@@ -223,6 +224,12 @@ function picture({ n, P, most }) {
   });
   canvas.getContext("2d").putImageData(image, 0, 0);
   return canvas;
+}
+
+/** Return a number with as many digits as fit in `most` characters; nothing, if it cannot be written in so few. */
+function fitting(value, most) {
+  const fewer = [2, 1, 0].map((digits) => value.toFixed(digits).replace("-", "−").replace(/^(−?)0\./, "$1."));
+  return [short(value), ...fewer].find((text) => text.length <= most) ?? "";
 }
 
 /** Return a number in a few characters. */
