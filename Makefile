@@ -1,7 +1,8 @@
 # make demo   a compiled network trains a model on handwritten digits
 # make test   lint, types, and all tests but the nightly ones: what .ci/run calls
 # make check  the same
-# make test-quick  for the edit loop: lint and the tests that are not slow; says what it leaves out and why
+# make test-quick  for the edit loop: lint and, of the rooms that changed, the tests that are not slow; says what it
+#   leaves out and why
 # make test-all  lint, types and all tests
 # make docs   the site, with every example run, into docs/_build/html
 # make bench  speed against peers, into benchmarks/results
@@ -44,7 +45,9 @@ pytest:
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(ALL),,--daily)
 
 test-quick: $(VENV)/test.stamp
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/python -m pytest -n 2 --dist worksteal --quick
 
 docs: $(VENV)/docs.stamp

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from changed import chosen_tests
 from messages import check_messages
 
 from nsc import library
@@ -37,7 +38,11 @@ BROWSER = "the browser of tests/explorer"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden")
     parser.addoption("--daily", action="store_true", help="leave out nightly tests, and say why")
-    parser.addoption("--quick", action="store_true", help="leave out nightly and slow tests, and say why")
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="leave out nightly and slow tests and those of rooms without a change, and say why",
+    )
 
 
 def why(item: pytest.Item, *marks: str) -> str | None:
@@ -51,10 +56,14 @@ def marks_left_out(config: pytest.Config) -> list[str]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out a file by the line of its mark: each worker would import what only this file needs."""
+    """Leave out a file by its room or the line of its mark: each worker would import what only it needs."""
     marks = marks_left_out(config)
-    if not marks or collection_path.suffix != ".py":
+    if not marks or not collection_path.match("test_*.py"):
         return None
+    path = collection_path.relative_to(ROOT).as_posix()
+    if config.getoption("--quick") and not path.startswith(chosen_tests()):
+        config.stash[LEFT_OUT]["files left out, because their rooms did not change"] += 1
+        return True
     found = MARK_OF_FILE.search(collection_path.read_text(encoding="utf-8"))
     if found is None or found[1] not in marks:
         return None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from changed import ALWAYS, TESTS_OF, chosen_for
 
 from nsc.cli import main
 
@@ -76,3 +77,15 @@ def test_both_workflows_are_there():
 )
 def test_a_line_that_names_nothing_is_found(line):
     assert wrong(line)
+
+
+def test_rooms_that_change_have_tests():
+    for room, tests in TESTS_OF.items():
+        assert (ROOT / room).is_dir()
+        assert all([*ROOT.glob(f"{test}*")] for test in (*tests, *ALWAYS))
+    assert chosen_for("nsc/numpy/moving.py") == ("tests/test_numpy",)
+    assert chosen_for("nsc/nn/ranking.py") == TESTS_OF["nsc/"]
+    assert chosen_for("README.md") == TESTS_OF["docs/"]
+    assert chosen_for("tests/cli/test_verifying.py") == ("tests/cli/test_verifying.py",)
+    assert chosen_for("tests/cli/commands.py") == ("tests/cli/",)
+    assert chosen_for("tests/conftest.py") == chosen_for("pyproject.toml") == ("tests/",)

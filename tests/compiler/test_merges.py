@@ -47,6 +47,7 @@ def test_wires_may_have_any_names():
         assert answer_of(renamed, method=method) is None
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_nothing_is_proved_that_does_not_sort():
     """Of networks near those that merge, with renamed wires and comparators more, fewer or others."""
     draw, proved = random.Random(1), 0
@@ -67,6 +68,7 @@ def test_nothing_is_proved_that_does_not_sort():
     assert proved > 300
 
 
+@pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize("family", METHOD_OF)
 def test_a_network_with_a_changed_comparator_is_left_to_other_methods(family):
     draw = random.Random(family)

@@ -421,6 +421,7 @@ def test_unknown_methods_are_refused(methods):
         verify(FAMILIES["bitonic"](4), methods=methods)
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_without_python_sat_other_methods_prove_what_they_can(monkeypatch):
     network = known_network("sort_64_521_21")
     assert verify(network).method == "SAT"
