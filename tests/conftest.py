@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import numpy as np
 import pytest
 from changed import chosen_tests
@@ -86,6 +87,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A busy machine takes many times as long for an example.
+    hypothesis.settings.register_profile("nsc", deadline=None)
+    hypothesis.settings.load_profile("nsc")
     config.stash[SECONDS] = Counter()
     config.stash[LEFT_OUT] = Counter()
 

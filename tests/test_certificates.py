@@ -319,7 +319,7 @@ def changed(draw):
     return "".join(lines)
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=75)
 @given(text=changed())
 def test_what_is_changed_is_rejected_unless_it_is_true(checkers, tmp_path_factory, text):
     """The checkers agree, end by themselves, and accept nothing that is wrong."""

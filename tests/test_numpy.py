@@ -91,7 +91,7 @@ SLOW = pytest.mark.slow("arrays of many types are compared with NumPy's")
 MORE = pytest.mark.nightly("every type meets every size")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("dtype", "n"),
@@ -123,7 +123,7 @@ def test_sort(dtype, n, data):
 
 
 @SLOW
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ["uint8", "float64"])
 def test_topk_and_select(dtype, data):
@@ -139,7 +139,7 @@ def test_topk_and_select(dtype, data):
 
 
 @SLOW
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_the_smallest(dtype, data):

@@ -95,7 +95,7 @@ def test_every_function_is_called():
 
 
 @SLOW
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(data=st.data())
 @pytest.mark.parametrize("name", ALONG)
 def test_along_an_axis(name, data):
@@ -106,7 +106,7 @@ def test_along_an_axis(name, data):
 
 
 @SLOW
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(data=st.data())
 @pytest.mark.parametrize("name", OVER)
 def test_over_axes(name, data):
@@ -120,7 +120,7 @@ def test_over_axes(name, data):
 
 
 @SLOW
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_weights(data):
     shape = (3, 1, 3)
@@ -140,7 +140,7 @@ def test_weights(data):
 
 
 @SLOW
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(data=st.data())
 @pytest.mark.parametrize("mode", MODES)
 def test_filters(mode, data):
@@ -171,7 +171,7 @@ def test_windows_as_long_as_blocks_and_one_more(mode):
 
 
 @SLOW
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(data=st.data())
 @pytest.mark.parametrize("name", ROLLING)
 def test_moving_windows(name, data):

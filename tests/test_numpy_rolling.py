@@ -45,7 +45,7 @@ def by_definition(function, x, window, least, ahead):
     return np.array(found)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("dtype", "window", "name"),

@@ -68,7 +68,7 @@ def same(found, expected):
     return found.shape == expected.shape and np.array_equal(found, expected, equal_nan=True)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data())
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -132,7 +132,7 @@ def whole_weights(data, shape):
     return weights
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
 def test_weights_repeat_values(dtype, data):
@@ -160,7 +160,7 @@ def test_weights_repeat_values(dtype, data):
     assert same(found, np.array([exact.median(row, weights=w) for row, w in zip(x, each, strict=True)]))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
 def test_weighted_quantiles_are_numpys(dtype, data):

@@ -34,7 +34,7 @@ def comparators_of(text, n):
     return pairs
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(networks(wires=(1, 12)))
 def test_a_diagram_shows_every_wire_and_comparator(network):
     text = knuth_diagram(network)
@@ -63,7 +63,7 @@ def test_a_reversed_comparator_has_its_minimum_below():
     assert lines[:2] == ["0 ─●───", "1 ─○───"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(networks(wires=(1, 12)), st.integers(1, 40))
 def test_bands_fit_the_window(network, width):
     parts = list(bands(network, width))

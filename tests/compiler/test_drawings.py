@@ -18,7 +18,7 @@ from nsc.errors import NetworkError
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(networks(wires=(1, 12)))
 def test_an_svg_shows_every_wire_and_comparator(network):
     root = ElementTree.fromstring(write_network(network, "svg"))
@@ -48,7 +48,7 @@ def span(y_lo, y_hi):
     return range(min(y_lo, y_hi), max(y_lo, y_hi) + 1, 20)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(networks(wires=(1, 9)))
 def test_tikz_is_balanced_and_complete(network):
     text = write_network(network, "tikz")

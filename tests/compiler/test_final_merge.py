@@ -55,7 +55,7 @@ def test_a_selection_is_taken_whole():
     assert merge_levels(schedule(network, outputs=tuple(range(64)))) == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_what_is_found_is_a_merge_whatever_is_in_front_and_whichever_way_it_sorts(data):
     """Each half has some layers on all of its wires, and the merge sorts either way."""

@@ -42,7 +42,7 @@ def test_the_table_of_formats():
 
 
 @pytest.mark.parametrize("name", BOTH)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(network=networks(wires=(1, 9)), seed=st.integers(0, 2**32 - 1))
 def test_a_written_network_is_read_back(name, network, seed):
     text = write_network(network, name)
@@ -216,7 +216,7 @@ def test_whole_numbers_that_are_two_networks_are_refused():
 numbers = st.lists(st.lists(st.integers(0, 4).map(str), min_size=1, max_size=4).map(" ".join), max_size=6)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(
     st.one_of(numbers.map("\n".join), st.text(alphabet="[]() ,:;012\n#", max_size=24)),
     st.sampled_from([None, 4, 5]),

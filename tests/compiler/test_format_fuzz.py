@@ -43,7 +43,7 @@ def check(text, n=None, format=None, index_base=None):
     assert len(message) < 1500
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=20).map("".join),
     st.none() | st.integers(-1, 9),
@@ -55,7 +55,7 @@ def test_words_of_all_formats_in_any_order(text, n, format, index_base):
 
 
 @pytest.mark.parametrize("name", readable())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(network=networks(wires=(2, 6), most=3), seed=st.integers(0, 2**32 - 1))
 def test_damaged_files(name, network, seed):
     text = write_network(network, name) if name in BOTH else FORMATS[name].example
@@ -68,7 +68,7 @@ def test_damaged_files(name, network, seed):
         check(text, network.n, format)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.binary(max_size=60), st.sampled_from([None, *readable()]))
 def test_random_bytes(content, format):
     try:

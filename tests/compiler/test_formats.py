@@ -80,7 +80,7 @@ def test_every_example_is_the_same_sorter():
             assert parse_network(FORMATS[name].example, format=format_) == FOUR
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(networks(wires=(1, 12)))
 def test_written_networks_are_read_back(network):
     text = write_network(network)
@@ -91,7 +91,7 @@ def test_written_networks_are_read_back(network):
     assert json.loads(text)["n"] == network.n
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(networks(wires=(2, 8)))
 def test_lists_of_layers_and_flat_lists_are_read(network):
     lines = "\n".join(str([tuple(pair) for pair in layer.tolist()]) for layer in network.layers())
@@ -373,7 +373,7 @@ plausible = st.fixed_dictionaries(
 near_lines = st.text(alphabet='[](),0123 \n-{}":n', max_size=40)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(
     st.one_of(st.text(), near_lines, plausible.map(json.dumps), values.map(json.dumps)),
     st.none() | st.integers(-1, 6) | st.integers(),
@@ -386,7 +386,7 @@ def test_any_text_gives_a_network_or_a_network_error(text, n):
     assert parse_network(write_network(network)) == network
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.binary(max_size=40) | st.text(alphabet="[](),01\n", max_size=20).map(str.encode))
 def test_any_file_gives_a_network_or_a_network_error(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.json"

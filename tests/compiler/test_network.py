@@ -13,7 +13,7 @@ from nsc.compiler.formats import read_network, writable, write_network
 from nsc.compiler.network import MAX_WIRES, Network
 from nsc.errors import NetworkError
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 
 
 @pytest.mark.parametrize(

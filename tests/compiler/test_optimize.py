@@ -21,7 +21,7 @@ from nsc.compiler.verify import Budget, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.errors import NetworkError
 
-many = settings(deadline=None, max_examples=100)
+many = settings(max_examples=100)
 
 
 def outputs_of(network, wires):

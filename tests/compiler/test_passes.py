@@ -8,7 +8,7 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.untangle import untangle
 
-many = settings(deadline=None, max_examples=150)
+many = settings(max_examples=150)
 
 
 @many

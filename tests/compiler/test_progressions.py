@@ -12,7 +12,7 @@ def expanded(progressions):
     return [[lo + k * step, hi + k * step] for lo, hi, step, count in progressions for k in range(count)]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(networks(wires=(1, 24)))
 def test_progressions_expand_to_the_layers_in_order(network):
     layers = list(progressions_of(network))
@@ -22,7 +22,7 @@ def test_progressions_expand_to_the_layers_in_order(network):
     assert all(step >= 1 and count >= 1 for progressions in layers for _, _, step, count in progressions)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.integers(0, 5), st.integers(1, 4), st.integers(1, 8), st.booleans())
 def test_comparators_at_equal_distances_are_one_progression(start, step, count, descending):
     distance = count * step

@@ -149,7 +149,7 @@ def test_regular_networks_have_few_shapes():
 
 
 @pytest.mark.slow("networks are large")
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(networks(wires=(1, 40), most=300))
 def test_a_schedule_adds_up(network):
     """The constructor accepts the codelets of every kind of graph."""
@@ -163,7 +163,7 @@ def test_a_schedule_adds_up(network):
 
 
 @pytest.mark.slow("networks are large")
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(networks(wires=(1, 20), most=60), st.data())
 def test_comparators_with_one_needed_wire_are_halves(network, data):
     outputs = data.draw(st.lists(st.integers(0, network.n - 1), min_size=1, unique=True))

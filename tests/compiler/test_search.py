@@ -64,7 +64,7 @@ def searched(goal, target, seed=0, most=400):
     pytest.fail(f"{goal} has {state.best} after {most} rounds")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_pool_of_all_patterns_refutes_what_a_proof_refutes(data):
     property_ = parse(data.draw(st.sampled_from(PROPERTIES)), 6)
@@ -80,7 +80,7 @@ def test_a_pool_of_all_patterns_refutes_what_a_proof_refutes(data):
         assert passes == (verify(without, property_).verdict is Verdict.PROVED)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_pairs_are_left_out_as_one_by_one(data):
     comparators = tuple(map(tuple, best(6).comparators.tolist())) + data.draw(standard_pairs(6, 4))
@@ -93,7 +93,7 @@ def test_pairs_are_left_out_as_one_by_one(data):
         assert passes == (not patterns.wrong(goal, pool, without).any())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.sampled_from(PROPERTIES),
     st.sampled_from(list(Objective)),
@@ -151,7 +151,7 @@ def test_symmetric_networks_are_the_same_upside_down():
     assert Network.from_comparators(8, with_images(8, without_images(found))) == found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from([1, 2, 3]), standard_pairs(6, 12))
 def test_of_a_pattern_and_its_mirror_image_one_is_enough(layers, halves):
     whole = Goal(parse("sort", 6), prefix=first_layers(6, layers))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import networks
 
@@ -52,7 +52,6 @@ def operations(code: StraightLine) -> int:
     return sum(1 if step.needed else 2 for shape in shapes for step in shape)
 
 
-@settings(deadline=None)
 @given(networks(wires=(1, 40), most=60), st.data())
 def test_calls_run_the_codelets_of_a_schedule_in_order(few, network, data):
     outputs = data.draw(st.none() | st.lists(st.integers(0, network.n - 1), min_size=1, unique=True))

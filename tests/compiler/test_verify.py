@@ -122,7 +122,7 @@ def test_exact_methods_agree_with_brute_force_on_their_own(seed):
 
 
 @pytest.mark.slow("proofs and searches are long")
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(networks(wires=(1, 8), most=14))
 def test_any_network_gets_the_right_verdict(network):
     sorts = sorts_all(network.n, network.comparators.tolist())
@@ -132,7 +132,7 @@ def test_any_network_gets_the_right_verdict(network):
     assert sorts or is_counterexample(network, failing)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.integers(2, 6), st.data())
 def test_the_method_for_neighbours_is_exact(n, data):
     wires = data.draw(st.lists(st.integers(0, n - 2), max_size=n * n))
@@ -389,7 +389,7 @@ def test_the_sample_holds_the_structured_inputs(n):
     assert sum(map(len, zero_one.sample_inputs(n, 10))) == sum(map(len, zero_one.sample_inputs(n, 0))) + 10
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(networks(wires=(2, 7)), st.data())
 def test_the_permutation_of_a_vector_maps_back_to_it(network, data):
     vector = tuple(data.draw(st.lists(st.integers(0, 1), min_size=network.n, max_size=network.n)))

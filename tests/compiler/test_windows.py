@@ -69,7 +69,7 @@ def test_a_merge_selects_its_ranks_of_any_two_ascending_lists(p, q, data):
     assert (merge.network.apply(inputs)[:, list(merge.outputs)] == outputs).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(windows())
 def test_every_plan_is_proved(window):
     planned = plan(window)
@@ -78,7 +78,7 @@ def test_every_plan_is_proved(window):
     assert all(each.verdict is Verdict.PROVED for each in (*proof.windows, *proof.stages))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(windows(), st.randoms(use_true_random=False))
 def test_the_whole_network_is_what_the_stages_do(window, random):
     """Run the loops of a step on a row of pixels, as a kernel does: each result is its window's rank."""

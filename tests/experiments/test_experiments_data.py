@@ -286,7 +286,7 @@ def test_many_threads_decode_once(cache_folder):
 
 
 @given(position=st.integers(0, 10**9), change=st.integers(1, 255))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_damaged_file_never_gives_other_data(position, change, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:

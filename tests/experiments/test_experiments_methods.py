@@ -140,7 +140,7 @@ def test_extreme_scores_have_finite_losses_and_gradients(name: str, kind: str) -
 
 
 @pytest.mark.parametrize("name", UNPLACED)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_permuted_items_have_permuted_gradients(name: str, data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 8))

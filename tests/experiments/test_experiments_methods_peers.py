@@ -65,7 +65,6 @@ def test_soft_ranks_are_torchsorts(n: int, epsilon: float) -> None:
     torch.testing.assert_close(*(torch.autograd.grad(ranks, x, upstream)[0] for ranks in (ours, theirs)))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=12))
 def test_blocks_are_those_of_the_isotonic_regression(values: list[int]) -> None:
     n, y = len(values), torch.tensor(values, dtype=torch.float64)
@@ -130,7 +129,7 @@ def laplace_matrix(x: Tensor, alpha: float) -> Tensor:
     return torch.cat((rows, torch.ones(1, n))) - torch.cat((torch.zeros(1, n), rows))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(-30, 30), min_size=2, max_size=9),
     st.sampled_from([0.1, 1.0, 10.0]),

@@ -88,7 +88,7 @@ def store(tmp_path: Path) -> Store:
 
 
 @given(results)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_result_comes_back_as_it_was(result: Result) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
@@ -205,7 +205,7 @@ def test_what_is_no_result_counts_as_missing(
 
 
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_cut_file_is_never_taken(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))

@@ -54,7 +54,7 @@ def images(shape, dtype, seed):
     return np.where(random.random(shape) < 0.2, special[random.integers(0, 4, shape)], x).astype(dtype)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 def test_any_dtype_in_any_mode_is_scipys(dtype, data):
@@ -76,7 +76,7 @@ def _for_scipy(x):
     return x.astype({"float16": "float32", "bool": "uint8"}.get(x.dtype.name, x.dtype))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_window_and_rank_is_scipys(data):
     size = data.draw(st.sampled_from(SIZES))

@@ -48,7 +48,7 @@ def _nan(dtype, payload):
     return whole(exponent + payload).view(dtype)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", WIRES)
@@ -65,7 +65,7 @@ WHOLES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 ANY = ("float64", "float32", "bfloat16", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ANY)
 def test_any_dtype_along_any_axis(dtype, data):

@@ -50,7 +50,7 @@ def lists(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
     return torch.tensor(x, dtype=DOUBLE).view(batch, N), torch.tensor(mask).view(batch, N)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(lists())
 def test_results_are_those_of_the_entries_padded_by_hand(op, drawn):
     x, mask = drawn
@@ -75,7 +75,7 @@ def test_results_are_those_of_the_entries_padded_by_hand(op, drawn):
 
 
 @pytest.mark.parametrize("name", ["cross_entropy", "binary_cross_entropy"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(lists(), st.randoms(use_true_random=False))
 def test_losses_average_over_the_entries(op, name, drawn, random):
     x, mask = drawn
@@ -248,7 +248,7 @@ def selector(request) -> nsc.Selector:
     return nsc.compile("bitonic", N, select=SELECTIONS[request.param], dtypes=("float32", "float64"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lists())
 def test_selections_are_those_of_the_entries_padded_by_hand(selector, drawn):
     """Where the largest alone are selected, the others are -∞, and ranks count from the largest."""

@@ -149,7 +149,7 @@ def check_against_reference(op):
 
 
 @SLOW
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     values=st.lists(st.floats(-1e3, 1e3, allow_nan=False, width=32), min_size=7, max_size=7),
     steepness=st.floats(1e-3, 1e3),
@@ -403,7 +403,7 @@ def test_infinite_values_sort_exactly(sigmoid, error_free):
 
 
 @SLOW
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.one_of(st.floats(width=32), st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("inf")])),

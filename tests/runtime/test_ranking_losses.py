@@ -126,7 +126,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_losses_are_those_of_the_entries_alone(op, name, data):
     loss, options, by_hand = CASES[name]

@@ -65,7 +65,7 @@ def test_quantiles_are_torchs(rule, n, dtype):
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_statistics_are_those_of_the_entries_alone(op, name, data):
     statistic, arguments, exact = CASES[name]

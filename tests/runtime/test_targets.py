@@ -41,7 +41,7 @@ def losses_by_hand(name: str, p: Tensor, is_in: Tensor, weights: Tensor) -> Tens
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_items_of_equal_relevance_share_their_ranks(op, name, data):
     x = samples()

@@ -104,7 +104,7 @@ shares = st.lists(st.integers(0, 8), min_size=4, max_size=4).filter(any)
 scores = st.lists(st.integers(-(10**6), 10**6), min_size=6, max_size=6, unique=True)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(shares, scores, st.integers(0, 5), st.sampled_from([None, 5]))
 def test_with_exact_comparators_q_is_the_share_of_top_sets_with_the_label(parts, logits, label, m):
     p_k = [part / sum(parts) for part in parts]
@@ -116,7 +116,6 @@ def test_with_exact_comparators_q_is_the_share_of_top_sets_with_the_label(parts,
     torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-6)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.floats(-1e6, 1e6, width=32), min_size=6, max_size=6),
     st.integers(0, 5),
