@@ -126,11 +126,11 @@ def _list_names(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _spelled_out(arguments: str) -> str:
-    """Have the options that a call takes as `**options` by their names and types."""
+    """Have the options that a call takes as `**options` by their names and types; all have defaults."""
 
     def options(found: re.Match[str]) -> str:
         typed = {kind.__name__: kind.__annotations__ for kind in _OPTIONS}[found[1]]
-        named = ", ".join(f"{name}: {each.__forward_arg__}" for name, each in typed.items())
+        named = ", ".join(f"{name}: {each.__forward_arg__} = ..." for name, each in typed.items())
         return named if re.search(r"\*, ", arguments[: found.start()]) else f"*, {named}"
 
     return re.sub(r"\*\*options: Unpack\[(\w+)\]", options, arguments)

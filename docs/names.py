@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import nsc
+import nsc.compat.difftopk
+import nsc.compat.torchsort
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -27,10 +30,14 @@ def names_of(page: str) -> list[str]:
 
 
 def with_names(text: str) -> str:
-    """Return the page of all names with the names of each page in the place of its comment."""
+    """Return the page of all names with the names of each page in the place of its comment.
+
+    A number has no line that says what it is for: the page's text does.
+    """
 
     def listed(comment: re.Match[str]) -> str:
-        lines = "".join(f"   {name}\n" for name in names_of(comment[1]))
+        callables = [name for name in names_of(comment[1]) if callable(attrgetter(name)(nsc))]
+        lines = "".join(f"   {name}\n" for name in callables)
         return f"```{{eval-rst}}\n.. currentmodule:: nsc\n.. autosummary::\n   :nosignatures:\n\n{lines}```"
 
     return re.sub(r"<!-- names of (\w+) -->", listed, text)
