@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,9 +72,10 @@ def describe(
     path = Path(network)
     looks_like_file = network and (os.path.exists(path) or path.suffix or len(path.parts) > 1)
     if not looks_like_file:
+        near = difflib.get_close_matches(str(network), FAMILIES, n=1)
         raise NetworkError(
             f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}), a known network such as "
-            "sort_16_60_10, nor a network file"
+            f"sort_16_60_10, nor a network file{''.join(f': did you mean {name}?' for name in near)}"
         )
     return read_network(path, n, format=format, index_base=index_base, progress=progress)
 

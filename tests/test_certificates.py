@@ -185,7 +185,6 @@ def test_sets_of_any_wires_are_decided_and_certified(accepts, method):
         if text is not None:
             accepts(text)
     assert Verdict.REFUTED in verdicts
-    assert Verdict.PROVED in verdicts or method in ("lint", "primitive", "pairwise", "merges", "SAT")
 
 
 FOUND = [each for kind in KINDS for each in found(kind)]

@@ -49,7 +49,11 @@ def recognised(text: str, formats: Mapping[str, Format]) -> list[str]:
 
 
 def _likeliest(text: str, formats: Mapping[str, Format]) -> list[str]:
-    """Return the two formats that are read whose examples are most like a text."""
+    """Return the two formats that are read whose examples are most like a text.
+
+    Bare numbers with other signs between them, such as 0<2 1<3, are most like pairs.
+    """
+    is_bare = re.search(r"[^\W\d]|[\[\]{}:]", text[:_COMPARED]) is None
     matcher = difflib.SequenceMatcher(b=_shape(text), autojunk=False)
 
     def likeness(name: str) -> float:
@@ -57,7 +61,7 @@ def _likeliest(text: str, formats: Mapping[str, Format]) -> list[str]:
         return matcher.ratio()
 
     readable = (name for name, format_ in formats.items() if format_.parse is not None)
-    return sorted(readable, key=likeness, reverse=True)[:2]
+    return sorted(readable, key=lambda name: (is_bare and name == "pairs", likeness(name)), reverse=True)[:2]
 
 
 def _shape(text: str) -> str:

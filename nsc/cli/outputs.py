@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from nsc.cli.sources import STANDARD
+from nsc.compiler.drawing import PICTURES
 from nsc.compiler.formats import format_of_path, losses, save, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
@@ -103,6 +104,8 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
             raise click.UsageError(f"the output is named twice, {target} and -o {path}: name it once")
         output = output_at(path if target is None else target, to or "nsc")
         if output.path is not None and to is None:
+            if output.path.suffix.lower() in (".html", *PICTURES):
+                raise click.UsageError(f"pages and pictures are drawn: nsc draw NETWORK -o {output.path}")
             output = Output(output.path, format_of_path(output.path))
         return function(output=output, **others)
 

@@ -78,8 +78,8 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--top-k", type=int, metavar="K", help="Select the K largest values, largest first.")
     @click.option("--median", is_flag=True, help="Select the median, the middle value of an odd N.")
     @click.option(
-        "--ranks",
         "--rank",
+        "--ranks",
         "ranks",
         metavar="R,R,…",
         help="Select the values of these ranks, 0 the smallest.",
@@ -182,7 +182,7 @@ def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "-o",
         "--out",
-        "out",
+        "folder",
         type=click.Path(path_type=Path, allow_dash=True),
         default="generated",
         show_default=True,
@@ -197,8 +197,8 @@ def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help="Print each phase on standard error, a line each, and build commands in full.",
     )
     @functools.wraps(function)
-    def command(*, out: Path, name: str | None, as_json: bool, verbose: bool, **others: Any) -> Any:
-        return function(result=ResultOptions(out, name, as_json, verbose), **others)
+    def command(*, folder: Path, name: str | None, as_json: bool, verbose: bool, **others: Any) -> Any:
+        return function(result=ResultOptions(folder, name, as_json, verbose), **others)
 
     return command
 

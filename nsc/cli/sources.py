@@ -7,12 +7,13 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
 from nsc.cli import completing
-from nsc.compiler.describe import describe
+from nsc.compiler.describe import describe, is_family
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import read_stream, readable
 from nsc.compiler.network import Network
@@ -27,8 +28,9 @@ STANDARD = "-"
 _MISSING = "give a network: a family with --n N, a known network, a network file, or - for standard input"
 
 _NETWORK = (
-    f"NETWORK is a family ({', '.join(FAMILIES)}), a network of the lists such as sort_16_60_10 (nsc records "
-    "shows them), a network file, or - for standard input."
+    f"NETWORK is a family ({', '.join(FAMILIES)}) with its number of wires, as bitonic 8 or bitonic --n 8, "
+    "a network of the lists such as sort_16_60_10 (nsc records shows them), a network file, or - for "
+    "standard input."
 )
 
 
@@ -88,11 +90,13 @@ class Source:
 def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a network, as its argument `source`.
 
-    The network is the first argument. --net names it too, as commands of earlier versions did.
+    The network is the first argument, or --net. Behind a family's name may stand the number of its wires;
+    what else stands there is the command's own next argument, `target`, if it has one.
     """
 
     @click.argument("net", metavar="NETWORK", required=False, shell_complete=completing.networks)
-    @click.option("--net", "alias", metavar="NETWORK", hidden=True)
+    @click.argument("second", metavar="[N]", required=False)
+    @click.option("--net", "alias", metavar="NETWORK", help="The network, in the place of the argument.")
     @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
     @click.option(
         "--from",
@@ -109,6 +113,7 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         *,
         net: str | None,
+        second: str | None,
         alias: str | None,
         n: int | None,
         format: str | None,
@@ -120,6 +125,14 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
         name = alias if net is None else net
         if name is None:
             raise click.UsageError(_MISSING)
+        if second is not None and is_family(name) and second.isdecimal():
+            if n is not None:
+                raise click.UsageError(f"the wires are named twice, {second} and --n {n}: name them once")
+            n = int(second)
+        elif second is not None:
+            if others.get("target", second) is not None:
+                raise click.UsageError(f"got an unexpected extra argument ({second})")
+            others["target"] = Path(second)
         return function(source=Source(name, n, format, index_base), **others)
 
     command.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_NETWORK}"

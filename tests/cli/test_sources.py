@@ -43,6 +43,8 @@ def test_every_command_takes_a_network_in_every_way(name):
     Path("one.txt").write_text(FROM_ONE, encoding="utf-8")
     ways = (
         ("best", "--n", 4),
+        ("best", 4),
+        ("--net", "best", "--n", 4),
         ("--n", 4, "best"),
         ("sort_4_5_3",),
         ("sort_4_5_3", "--n", 4),
@@ -60,12 +62,12 @@ def test_every_command_takes_a_network_in_every_way(name):
 
 
 @pytest.mark.parametrize("name", TAKERS)
-def test_every_command_still_takes_net(name):
+def test_every_command_takes_net(name):
     Path("four.json").write_text(SORTER, encoding="utf-8")
     for way in (("--net", "best", "--n", 4), ("--net", "four.json")):
         assert run(name, *way)[0] == 0
     assert run(name, "--net", "-", text=SORTER)[0] == 0
-    assert "--net" not in call(name, "--help")[0]
+    assert "--net NETWORK" in call(name, "--help")[0]
 
 
 @pytest.mark.parametrize("name", TAKERS)
@@ -189,3 +191,32 @@ def test_json_has_the_best_known():
     assert (
         json.loads(call("verify", "best", "--n", 9, "--property", "top-2", "--json")[0])["best_known"] is None
     )
+
+
+def test_an_output_may_stand_behind_the_number_of_wires():
+    call("convert", "best", 4, "out.cn")
+    call("convert", "sort_4_5_3", "other.cn")
+    assert Path("out.cn").read_bytes() == Path("other.cn").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("verify", "best", 4, "--n", 4), "the wires are named twice, 4 and --n 4"),
+        (("verify", "sort_4_5_3", 4), "unexpected extra argument (4)"),
+        (("verify", "best", "four"), "unexpected extra argument (four)"),
+        (("convert", "sort_4_5_3", "out.cn", "out.json"), "unexpected extra argument (out.cn)"),
+        (("verify", "bitonc", 8), "unexpected extra argument (8)"),
+        (("verify", "bitonc", "--n", 8), "nor a network file: did you mean bitonic?"),
+        (("convert", "best", 4, "x.png"), "nsc draw NETWORK -o x.png"),
+    ],
+)
+def test_what_else_stands_behind_a_network_is_refused(words, message):
+    assert message in call(*words, code=2)[1]
+
+
+@pytest.mark.parametrize("text", ["(0 2) (1 3) (0 1)", "0<2 1<3 0<1", "0->2, 1->3"])
+def test_pairs_that_are_written_otherwise_are_told_how(text):
+    Path("x.txt").write_text(text, encoding="utf-8")
+    _, err = call("verify", "x.txt", code=2)
+    assert "most like pairs, as (0,2),(1,3)…" in err

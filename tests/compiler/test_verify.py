@@ -445,7 +445,7 @@ PROVED = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PROVED)
 def test_a_slow_machine_comes_to_the_same_verdict(method, monkeypatch):
     """On it an hour passes between two looks at a clock, and no wait ends in time."""
     network, budget = PROVED[method], Budget(search=depth_first_search)

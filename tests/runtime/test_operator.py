@@ -459,7 +459,7 @@ def test_a_sample_does_not_depend_on_its_batch(n):
     def run(*samples):
         x, target, upstream = samples
         P = op.sort_with_permutation(x, 20.0)[1]
-        losses = [getattr(op, loss)(x, target, 20.0) * len(x) for loss in LOSSES]
+        losses = [op.loss(loss, x, target, 20.0) * len(x) for loss in LOSSES]
         (grad,) = torch.autograd.grad(P, x, upstream)
         return P.detach(), grad, *(torch.autograd.grad(loss, x)[0] for loss in losses)
 
@@ -552,8 +552,9 @@ def test_a_samples_results_do_not_depend_on_its_company(n, error_free, dtypes):
 def test_a_loss_by_its_name(name):
     op = operator()
     x, target = torch.randn(2, 3, 8), torch.rand(2, 3, 8).argsort(-1)
-    expected = getattr(op, name)(x, target, 2.0)
-    assert torch.equal(op.loss(name, x, target, 2.0), expected)
+    expected = op.loss(name, x, target, 2.0)
+    if hasattr(op, name):  # some losses have a method of their own
+        assert torch.equal(getattr(op, name)(x, target, 2.0), expected)
     module = nsc.nn.SortingNetwork(op, steepness=2.0)
     assert torch.allclose(module.loss(name, x, target), expected)
 

@@ -57,8 +57,21 @@ TEST(weights_of_entries) {
     EXPECT(entry_weight<binary_cross_entropy>(0.25, 4) == 0.0625);
 }
 
-TEST(the_list_has_each_loss_once) {
-#define NSC_COUNT(name) +name::of_truth * 10 + 1
-    EXPECT(0 NSC_LOSSES(NSC_COUNT) == 12);
-#undef NSC_COUNT
+template <class Loss>
+static void expect_slopes() {
+    const double step = 1e-6;
+    for (double p : {0.1, 0.5, 0.9})
+        for (double share : {0.0, 0.25, 1.0}) {
+            const double difference =
+                loss<Loss, double>(p + step, share) - loss<Loss, double>(p - step, share);
+            EXPECT_NEAR((slope<Loss, double>(p, share)), difference / (2 * step), 1e-5);
+            EXPECT_NEAR(share_slope<Loss>(units<double>(p))[0],
+                        (loss<Loss, double>(p, 1)) - (loss<Loss, double>(p, 0)), 1e-6);
+        }
+}
+
+TEST(slopes_of_all_losses_are_derivatives) {
+#define NSC_SLOPES(name) expect_slopes<name>();
+    NSC_LOSSES(NSC_SLOPES)
+#undef NSC_SLOPES
 }
