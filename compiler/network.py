@@ -29,6 +29,7 @@ Comparators = NDArray[np.signedinteger[Any]]
 
 MAX_WIRES = 1 << 16
 MAX_SIZE = 1 << 25
+_MOST_PRINTED = 1 << 12
 # Comparators converted to Python integers at a time.
 _PIECE = 1 << 14
 
@@ -369,6 +370,17 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network(n={self.n}, size={self.size}, depth={self.depth}, digest={self.digest[:12]})"
+
+    def __str__(self) -> str:
+        """Return the layers, a line each, as the format `layers` has them; above 4,096 comparators the repr.
+
+        >>> print(Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]]))
+        [(0,2),(1,3)]
+        [(0,1),(2,3)]
+        [(1,2)]
+        """
+        is_short = 0 < self.size <= _MOST_PRINTED
+        return self.text("layers").rstrip() if is_short else repr(self)
 
 
 def _formats() -> ModuleType:

@@ -46,13 +46,14 @@ if TYPE_CHECKING:
     from nsc.deploying import deploy
     from nsc.drawing import Explorer, draw
     from nsc.headers import c_header
-    from nsc.networks import network, optimize, verify
+    from nsc.networks import network, optimize, records, verify
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
     from nsc.runtime.dispatch.written_out import plain_torch
+    from nsc.searching import search
     from nsc.sizes import Sizes, compile_sizes
 
 refuse_namesake()
@@ -88,6 +89,8 @@ _HOMES: dict[str, str | None] = {
     "optimize": "nsc.networks",
     "plain_torch": "nsc.runtime.dispatch.written_out",
     "ranks": "nsc.compiler.selection",
+    "records": "nsc.networks",
+    "search": "nsc.searching",
     "top_k": "nsc.compiler.selection",
     "verify": "nsc.networks",
 }
@@ -133,6 +136,8 @@ __all__ = [
     "optimize",
     "plain_torch",
     "ranks",
+    "records",
+    "search",
     "top_k",
     "verify",
 ]

@@ -6,18 +6,21 @@ import os
 from collections.abc import Collection
 
 from nsc.arguments import path_of
+from nsc.compiler import families
 from nsc.compiler.describe import Named, describe
 from nsc.compiler.driver import prove
+from nsc.compiler.families import KINDS, Found, found
 from nsc.compiler.formats import save
-from nsc.compiler.network import Network
-from nsc.compiler.optimize import Optimized
+from nsc.compiler.network import Network, check_wires
+from nsc.compiler.optimize import MOST_RECORDED, Optimized
 from nsc.compiler.optimize import optimize as optimize_network
 from nsc.compiler.verify import Proof, Property, Verdict, certify, parse
 from nsc.compiler.verify import verify as verify_network
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
+from nsc.wording import argument
 
-__all__ = ["network", "optimize", "verify"]
+__all__ = ["network", "optimize", "records", "verify"]
 
 
 def network(
@@ -37,6 +40,27 @@ def network(
     '16 wires, 80 comparators, 10 layers'
     """
     return describe(named, n, format, index_base)
+
+
+def records(n: int | None = None) -> tuple[Found, ...]:
+    """Return the best networks that are known on n wires, or those that are smaller than published ones.
+
+    Args:
+        n: number of wires: the sorters and medians that no other beats in both comparators and layers, then
+            the networks for the largest values that were found by search. None: all sorters and medians that
+            are smaller than the published ones.
+
+    Raises:
+        NetworkError: n that is no number of wires, or too large.
+
+    >>> [record.name for record in records(10) if record.kind == "sort"]
+    ['sort_10_29_8', 'sort_10_31_7']
+    """
+    if n is None:
+        return tuple(entry for kind in KINDS for entry in found(kind))
+    if check_wires(n) > MOST_RECORDED:
+        raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', n)}")
+    return families.records(n)
 
 
 def verify(

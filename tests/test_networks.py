@@ -43,6 +43,49 @@ def test_what_cannot_be_made_smaller_is_refused():
         nsc.optimize("bitonic", 4, property="top-5")
 
 
+def test_a_search_returns_what_the_command_writes(tmp_path):
+    network = nsc.search(5, property="median", minimize="cost", seconds=0.2, seed=3)
+    assert nsc.verify(network, property="median")
+    assert nsc.search(start="known", n=16, depth=9, seconds=0).depth <= 9
+    assert nsc.search(start=nsc.network("insertion", 6), seconds=60).size == 12
+    assert nsc.search(7, seconds=60) == nsc.search(7, seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, NetworkError, "say how many wires"),
+        ({"n": 65}, NetworkError, "2 to 64 wires"),
+        ({"n": 8, "minimize": "least"}, NetworkError, "size, depth or cost"),
+        ({"n": 8, "seconds": float("nan")}, NetworkError, "a number of seconds"),
+        ({"n": 8, "jobs": 0}, NetworkError, "jobs must be 1 or more"),
+        ({"n": 8, "property": "top-9"}, PropertyError, "top-9"),
+        ({"n": 8, "depth": 2, "seconds": 0}, UnprovedError, "no network found"),
+        ({"n": 5, "symmetric": True}, NetworkError, "no symmetric network"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        nsc.search(**options)
+
+
+def test_records_are_networks():
+    for record in (*nsc.records(), *nsc.records(24)):
+        assert nsc.network(record.name) == record.network
+        assert record.by is None or record.how
+    assert {record.kind for record in nsc.records(24)} >= {"sort", "median", "top-8"}
+    with pytest.raises(NetworkError):
+        nsc.records(0)
+
+
+def test_a_network_prints_as_its_layers():
+    network = nsc.network("odd_even_merge", 8)
+    assert nsc.network([eval(line) for line in str(network).splitlines()]) == network
+    assert repr(network).startswith("Network(n=8, ")
+    for other in (nsc.network("bitonic", 256), nsc.network([], 3)):
+        assert str(other) == repr(other)
+
+
 def test_networks_need_no_torch():
     code = "import nsc, sys; nsc.optimize('best', 5); nsc.draw('best', 5); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,6 +19,7 @@ from nsc.compiler.families.lists import (
     known_network,
     known_networks,
     published,
+    records,
     selected,
 )
 from nsc.compiler.families.table import FAMILIES, Family, Growth, family_network
@@ -51,6 +52,7 @@ __all__ = [
     "merge_exchange",
     "odd_even",
     "published",
+    "records",
     "selected",
     "shallowest",
     "stated_depth",

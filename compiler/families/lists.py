@@ -25,14 +25,14 @@ _NAME = re.compile(rf"({'|'.join(KINDS)}|top_\d{{1,2}})_(\d{{1,5}})_\d{{1,6}}_\d
 
 @dataclass(frozen=True)
 class Found:
-    """A network smaller than each published one of no more layers, or of a property without published ones.
+    """A network of the lists.
 
     Attributes:
         name: as `known_network` takes it.
         kind: its property: sort, median, or the largest values, such as top-8.
         network: the network.
         published: the least size of the published networks of no more layers; None if there is none.
-        by: who found it first.
+        by: who found it first; None for a published network, whose list names its authors.
         date: when, as far as it is known.
         how: how the network was made.
     """
@@ -40,10 +40,10 @@ class Found:
     name: str
     kind: str
     network: Network
-    published: int | None
-    by: str
-    date: str
-    how: str
+    published: int | None = None
+    by: str | None = None
+    date: str | None = None
+    how: str | None = None
 
 
 @cache
@@ -94,6 +94,19 @@ def known(kind: str) -> dict[int, list[Network]]:
     """
     everything = [network for networks in published(kind).values() for network in networks]
     return _pareto_points([*everything, *(entry.network for entry in found(kind))])
+
+
+def records(n: int) -> tuple[Found, ...]:
+    """Return the sorters and medians on n wires that no other beats in both comparators and layers.
+
+    The networks for the largest values that were found are behind them.
+    """
+    listed = [
+        next((entry for entry in found(kind) if entry.network == m), Found(known_name(kind, m), kind, m))
+        for kind in KINDS
+        for m in known(kind).get(n, [])
+    ]
+    return (*listed, *(entry for kind in selected() for entry in found(kind) if entry.network.n == n))
 
 
 def known_name(kind: str, network: Network) -> str:

@@ -10,12 +10,10 @@ import click
 from rich.table import Table
 
 from nsc.cli.reporting import Console
-from nsc.compiler.families import KINDS, LIST_DATE, Found, found, known, known_name, selected
-from nsc.compiler.network import Network, check_wires
-from nsc.compiler.optimize import MOST_RECORDED, records_of
+from nsc.compiler.families import KINDS, LIST_DATE, Found
+from nsc.compiler.optimize import records_of
 from nsc.compiler.verify import parse
-from nsc.errors import NetworkError
-from nsc.wording import argument
+from nsc.networks import records
 
 _LIST = f"B. Dobbelaere's lists as of {LIST_DATE}"
 
@@ -37,7 +35,7 @@ def records_command(n: int | None, as_json: bool) -> None:
 
 
 def _list_smaller(as_json: bool) -> None:
-    smaller = [_facts(entry) for kind in KINDS for entry in found(kind)]
+    smaller = [_facts(entry) for entry in records()]
     if as_json:
         click.echo(json.dumps({"list_date": LIST_DATE, "smaller": smaller}, indent=1))
         return
@@ -49,30 +47,27 @@ def _list_smaller(as_json: bool) -> None:
 
 
 def _list_best(n: int, as_json: bool) -> None:
-    if check_wires(n) > MOST_RECORDED:
-        raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', n)}")
-    records = {kind: records_of(parse(kind, n)) for kind in KINDS}
-    selections = [_facts(entry) for kind in selected() for entry in found(kind) if entry.network.n == n]
+    listed = [_facts(entry) for entry in records(n)]
+    bounds = {kind: records_of(parse(kind, n)) for kind in KINDS}
+    of_kind = {kind: [entry for entry in listed if entry["property"] == kind] for kind in KINDS}
+    selections = [entry for entry in listed if entry["property"] not in KINDS]
     if as_json:
         facts: dict[str, object] = {
-            kind: None
-            if (record := records[kind]) is None
-            else {**asdict(record), "networks": [_entry(kind, m) for m in known(kind).get(n, [])]}
+            kind: None if (record := bounds[kind]) is None else {**asdict(record), "networks": of_kind[kind]}
             for kind in KINDS
         }
         facts["selections"] = selections
         click.echo(json.dumps({"n": n, "list_date": LIST_DATE, **facts}, indent=1))
         return
     for kind in KINDS:
-        networks, record = known(kind).get(n, []), records[kind]
-        if networks:
-            rows = [_entry(kind, network) for network in networks]
-            _print_table(f"The best known networks, {kind}", ("name", "size", "depth", "by"), rows)
+        record = bounds[kind]
+        if of_kind[kind]:
+            _print_table(f"The best known networks, {kind}", ("name", "size", "depth", "by"), of_kind[kind])
         if record is not None:
             click.echo(f"{kind}: {record.words}")
     if selections:
         _print_table("Networks for the k largest values", ("name", "size", "depth", "by"), selections)
-    if n in known("sort"):
+    if of_kind["sort"]:
         click.echo(f"published: {_LIST}, which name the authors")
 
 
@@ -91,25 +86,9 @@ def _print_table(title: str, keys: Sequence[str], rows: Sequence[Mapping[str, ob
     Console().print(table)
 
 
-def _entry(kind: str, network: Network) -> dict[str, object]:
-    """Return what is known of a Pareto point, as JSON has it."""
-    for entry in found(kind):
-        if entry.network == network:
-            return _facts(entry)
-    counts = {"n": network.n, "size": network.size, "depth": network.depth}
-    return {"name": known_name(kind, network), "property": kind, **counts, "by": None}
-
-
 def _facts(entry: Found) -> dict[str, object]:
     network = entry.network
-    return {
-        "name": entry.name,
-        "property": entry.kind,
-        "n": network.n,
-        "size": network.size,
-        "depth": network.depth,
-        "published": entry.published,
-        "by": entry.by,
-        "date": entry.date,
-        "how": entry.how,
-    }
+    counts = {"n": network.n, "size": network.size, "depth": network.depth}
+    facts: dict[str, object] = {"name": entry.name, "property": entry.kind, **counts, "by": entry.by}
+    made = {"published": entry.published, "date": entry.date, "how": entry.how}
+    return facts if entry.by is None else {**facts, **made}

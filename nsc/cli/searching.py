@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -19,40 +19,17 @@ from nsc.compiler.describe import describe
 from nsc.compiler.formats import save
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import counts, records_of
-from nsc.compiler.progress import Progress
-from nsc.compiler.search import (
-    Goal,
-    Objective,
-    State,
-    Workers,
-    advance,
-    from_network,
-    from_nothing,
-    known_network,
-    state_of_json,
-)
-from nsc.compiler.verify import Proof, Verdict, verify
+from nsc.compiler.search import Goal, Objective, State, known_network, state_of_json
+from nsc.compiler.verify import Verdict
 from nsc.errors import NetworkError
 from nsc.interrupts import INTERRUPTED
-from nsc.join.budget import budget_of
-from nsc.join.searching import search_engine, work
+from nsc.join.searching import work
 from nsc.join.workers import workers
+from nsc.searching import KNOWN, Searched, begin, rounds
 from nsc.wording import count
 
-# In place of a file: the best network that nsc knows.
-KNOWN = "known"
 # Seconds between two times that the state is written without a gain.
 _PAUSE = 5.0
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a search has come to: its state, its best network with a proof, and whether Ctrl-C ended it."""
-
-    state: State
-    network: Network | None = None
-    proof: Proof | None = None
-    interrupted: bool = False
 
 
 @click.command("search")
@@ -143,71 +120,19 @@ def search_command(
             progress.phase("construct the best network that is known")
             first = known_network(goal)
         asked = _asked(goal, first, prefix, seed, jobs)
-        engine = search_engine()
         state = _resumed(output, goal, asked)
         if state is None:
             _check_replaceable(output, origin)
-        if state is None and first is None:
-            state = from_nothing(goal, prefix, seed, jobs)
-        elif state is None and first is not None:
-            budget = budget_of(progress=progress)
-            state = from_network(goal, first, prefix, seed, jobs, engine, budget, progress)
-        assert state is not None
-        store = _Store(output, asked)
+            state = begin(goal, first, prefix, seed, jobs, progress)
+        store, found = _Store(output, asked), Searched(state)
         with workers(work, jobs, scheduler) as map_:
-            found = _searched(state, map_, store, began + seconds, progress)
+            try:
+                for found in rounds(state, map_, began + seconds, progress):
+                    store.keep(found)
+            except KeyboardInterrupt:
+                found = replace(found, interrupted=True)
+            store.keep(found, force=True)
     _finish(found, first, output, as_json, time.monotonic() - began)
-
-
-def _searched(state: State, map_: Workers, store: _Store, end: float, progress: Progress) -> Found:
-    """Return what rounds find until a time, a least cost or Ctrl-C; each gain is written at once."""
-    found = Found(state)
-    start = gained = time.monotonic()
-    try:
-        while True:
-            before = found.network
-            found = _proved(found, progress)
-            store.keep(found)
-            now = time.monotonic()
-            gained = gained if found.network == before else now
-            if now >= end or _is_least(found):
-                break
-            goal, tried = found.state.goal, found.state.tried
-            best = "no network yet" if found.network is None else f"best {goal.words(found.network)}"
-            rate = (tried - state.tried) / max(now - start, 1e-9)
-            progress.phase(f"search: {best}")
-            progress.count(f"candidates, {rate:,.0f} a second, last gain {now - gained:.0f} s ago", tried)
-            found = replace(found, state=advance(found.state, map_))
-    except KeyboardInterrupt:
-        found = replace(found, interrupted=True)
-    store.keep(found, force=True)
-    return found
-
-
-def _proved(found: Found, progress: Progress) -> Found:
-    """Return what was found with the best network of the state and its proof, if it is a better one."""
-    goal, best = found.state.goal, found.state.best
-    if best is None or (found.network is not None and goal.cost(best) >= goal.cost(found.network)):
-        return found
-    if goal.cost(best)[0]:  # more layers than are wanted
-        return found
-    progress.phase("prove")
-    proof = verify(best, goal.wanted, budget_of())
-    assert proof.verdict is not Verdict.REFUTED, f"a search found {best}, which is wrong"
-    return replace(found, network=best, proof=proof)
-
-
-def _is_least(found: Found) -> bool:
-    """Say whether no network can cost less, by the bounds that are known."""
-    goal = found.state.goal
-    records = records_of(goal.wanted)
-    if found.network is None or records is None:
-        return False
-    least = {
-        Objective.SIZE: (records.least_size, records.least_depth),
-        Objective.DEPTH: (records.least_depth, records.least_size),
-    }.get(goal.objective)
-    return least is not None and goal.cost(found.network) == (0, *least)
 
 
 class _Store:
@@ -218,11 +143,11 @@ class _Store:
         self.network: Network | None = None
         self.kept = time.monotonic()
 
-    def keep(self, found: Found, force: bool = False) -> None:
+    def keep(self, found: Searched, force: bool = False) -> None:
         """Write the network if it is a new one, and the state then and now and then."""
         if self.output.path is None:
             return
-        gained = found.network is not None and found.network != self.network and _is_proved(found)
+        gained = found.network is not None and found.network != self.network and found.is_proved
         if gained and found.network is not None:
             self.output.write_network(found.network)
             self.network = found.network
@@ -274,11 +199,7 @@ def _check_replaceable(output: Output, origin: str | None) -> None:
         raise NetworkError(f"{path} exists: begin with it, by --from {path}, or name another file with -o")
 
 
-def _is_proved(found: Found) -> bool:
-    return found.proof is not None and found.proof.verdict is Verdict.PROVED
-
-
-def _finish(found: Found, first: Network | None, output: Output, as_json: bool, seconds: float) -> None:
+def _finish(found: Searched, first: Network | None, output: Output, as_json: bool, seconds: float) -> None:
     """Print what was found, and end the process with the exit code."""
     state, goal, network, proof = found.state, found.state.goal, found.network, found.proof
     if network is None or proof is None:
@@ -288,7 +209,7 @@ def _finish(found: Found, first: Network | None, output: Output, as_json: bool, 
             err=True,
         )
         sys.exit(INTERRUPTED if found.interrupted else EXIT_CODES[Verdict.UNPROVED])
-    if output.path is None and _is_proved(found):
+    if output.path is None and found.is_proved:
         output.finish(network, output.write_network(network))
     records = records_of(goal.wanted)
     if as_json:
@@ -314,7 +235,7 @@ def _finish(found: Found, first: Network | None, output: Output, as_json: bool, 
     sys.exit(INTERRUPTED if found.interrupted else EXIT_CODES[proof.verdict])
 
 
-def _lines(found: Found, first: Network | None, output: Output, seconds: float) -> Iterator[str]:
+def _lines(found: Searched, first: Network | None, output: Output, seconds: float) -> Iterator[str]:
     state, goal, network, proof = found.state, found.state.goal, found.network, found.proof
     assert network is not None
     assert proof is not None
