@@ -14,7 +14,7 @@ from nsc.compiler.formats import save
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import MOST_RECORDED, Optimized
 from nsc.compiler.optimize import optimize as optimize_network
-from nsc.compiler.verify import Proof, Property, Verdict, certify, parse
+from nsc.compiler.verify import Proof, Property, Verdict, certify, property_of
 from nsc.compiler.verify import verify as verify_network
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
@@ -58,9 +58,10 @@ def records(n: int | None = None) -> tuple[Found, ...]:
     """
     if n is None:
         return tuple(entry for kind in KINDS for entry in found(kind))
-    if check_wires(n) > MOST_RECORDED:
-        raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', n)}")
-    return families.records(n)
+    wires = check_wires(n)
+    if wires > MOST_RECORDED:
+        raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', wires)}")
+    return families.records(wires)
 
 
 def verify(
@@ -97,7 +98,7 @@ def verify(
     """
     budget = budget_of(max_memory, time_limit)
     described = describe(network, n, format, index_base)
-    property_ = parse(property, described.n) if isinstance(property, str) else property
+    property_ = property_of(property, described.n)
     if certificate is None:
         return verify_network(described, property_, budget, methods)
     file = path_of("a certificate's file", certificate, NetworkError)
@@ -137,7 +138,7 @@ def optimize(
     """
     budget = budget_of(max_memory, time_limit)
     described = describe(network, n, format, index_base)
-    property_ = parse(property, described.n) if isinstance(property, str) else property
+    property_ = property_of(property, described.n)
     proof = prove(described, property_, unproved=True, budget=budget)
     if proof.verdict is not Verdict.PROVED:
         raise UnprovedError(f"the network is unproved, so nothing is removed: {proof.detail}")

@@ -13,7 +13,7 @@ from nsc.compiler.optimize import records_of
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.search import Goal, Objective, State, Workers, advance, from_network, from_nothing
 from nsc.compiler.search import known_network as best_known
-from nsc.compiler.verify import Proof, Property, Verdict, parse, verify
+from nsc.compiler.verify import Proof, Property, Verdict, property_of, verify
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import budget_of
 from nsc.join.searching import search_engine, work
@@ -89,17 +89,19 @@ def search(
     limit = real(seconds)
     if limit is None or not limit >= 0:
         raise NetworkError(f"{argument('seconds')} must be a number of seconds, got {seconds!r}")
-    counts = {"n": n, "depth": depth, "prefix": prefix, "seed": seed, "jobs": jobs}
-    for name, value in counts.items():
-        least = 1 if name in ("n", "depth", "jobs") else 0
-        if value is not None and integer(name, value, NetworkError) < least:
-            raise NetworkError(f"{argument(name)} must be {least} or more, got {value}")
+    depth = None if depth is None else _count("depth", depth, 1)
+    prefix = None if prefix is None else _count("prefix", prefix, 0)
+    seed, jobs = _count("seed", seed, 0), _count("jobs", jobs, 1)
     first = None if start is None or is_name(start, [KNOWN]) else describe(start, n)
-    wires = n if first is None else first.n
+    wires = (None if n is None else _count("n", n, 1)) if first is None else first.n
     if wires is None:
         raise NetworkError(f"say how many wires: {argument('n', 9)}, or a network to begin with")
-    wanted = parse(property, wires) if isinstance(property, str) else property
-    goal = Goal(wanted, Objective[minimize.upper()], depth, flag("symmetric", symmetric, NetworkError))
+    goal = Goal(
+        property_of(property, wires),
+        Objective[minimize.upper()],
+        depth,
+        flag("symmetric", symmetric, NetworkError),
+    )
     end = time.monotonic() + limit
     state = begin(goal, best_known(goal) if first is None and start else first, prefix, seed, jobs)
     with workers(work, jobs) as map_:
@@ -109,6 +111,13 @@ def search(
             f"no network found in {limit:g} s: search longer, or with another {argument('seed')}"
         )
     return found.network
+
+
+def _count(name: str, value: int, least: int) -> int:
+    number = integer(name, value, NetworkError)
+    if number < least:
+        raise NetworkError(f"{argument(name)} must be {least} or more, got {number}")
+    return number
 
 
 def begin(

@@ -7,7 +7,7 @@ from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, TRIAL_METHODS, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, CERTIFICATE_DIGEST, NETWORK_DIGEST, Proof, Verdict
-from nsc.compiler.verify.property import FORMS, Property, parse, sort
+from nsc.compiler.verify.property import FORMS, Property, parse, property_of, sort
 from nsc.compiler.verify.question import Archive, Budget, Cases, Integers
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "check_proof",
     "diagnose",
     "parse",
+    "property_of",
     "read_proof",
     "sort",
     "stable_order",

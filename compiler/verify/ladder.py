@@ -28,7 +28,7 @@ from nsc.compiler.verify.question import Budget, BudgetError, Question, question
 from nsc.compiler.verify.reachable import reachable_sets
 from nsc.compiler.verify.sat import MOST_COMPARATORS, is_for, sat
 from nsc.errors import PropertyError
-from nsc.wording import argument, count
+from nsc.wording import count
 
 RANDOM_INPUTS = 4096
 _RANDOM_VALUES = 1 << 21
@@ -81,10 +81,6 @@ def decide(
 ) -> tuple[Proof, Question, tuple[Step, ...]]:
     """Return what `verify` does, the question that it decided, and the steps of the proof."""
     property_ = sort(network.n) if property_ is None else property_
-    if not isinstance(property_, Property):
-        raise PropertyError(
-            f"{argument('property')} must be text, such as 'median' or 'top-8', got {property_!r}"
-        )
     is_list = isinstance(methods, Collection) and not isinstance(methods, str)
     if methods is not None and not (is_list and all(is_name(name, METHODS) for name in methods)):
         raise PropertyError(f"methods must be some of {', '.join(METHODS)}, got {methods!r}")

@@ -82,6 +82,21 @@ def sort(n: int) -> Property:
     return Property("sort", n, tuple(RankGroup((wire,), wire) for wire in range(n)))
 
 
+def property_of(named: str | Property, n: int) -> Property:
+    """Return the property of n wires that a text names, or the property itself.
+
+    Raises:
+        PropertyError: as `parse`, or neither of both.
+    """
+    if isinstance(named, str):
+        return parse(named, n)
+    if not isinstance(named, Property):
+        raise PropertyError(
+            f"{argument('property')} must be text, such as 'median' or 'top-8', got {named!r}"
+        )
+    return named
+
+
 def top(n: int, k: int, wires: Sequence[int] | None = None) -> Property:
     """Return the property that some wires carry the k largest of n values, ascending; None: the last wires.
 

@@ -212,6 +212,14 @@ WHOLE = {
     "optimize.index_base": (lambda v: nsc.optimize([(1, 2)], 2, index_base=v), 1),
     "optimize.max_memory": (lambda v: nsc.optimize("bitonic", 4, max_memory=v), 100),
     "verify.n": (lambda v: settled(nsc.verify("bitonic", v)), 4),
+    **{
+        f"search.{name}": (
+            lambda v, name=name: nsc.search(**{"start": "known", "n": 5, "seconds": 0, name: v}),
+            value,
+        )
+        for name, value in {"n": 5, "depth": 9, "prefix": 1, "seed": 3, "jobs": 1}.items()
+    },
+    "records.n": (nsc.records, 9),
     "verify.index_base": (lambda v: settled(nsc.verify([(1, 2)], 2, index_base=v)), 1),
     "verify.max_memory": (lambda v: settled(nsc.verify("bitonic", 4, max_memory=v)), 100),
     "Network.n": (lambda v: nsc.Network(v, np.array(SWAP), np.array([0, 1])), 2),
@@ -288,6 +296,7 @@ REAL = {
     "draw.steepness": (lambda v: nsc.draw("bitonic", 4, steepness=v), 2.0),
     "draw.values": (lambda v: nsc.draw("bitonic", 4, values=[v, 1.0, 2.0, 3.0]), 0.5),
     "c_header.time_limit": (lambda v: nsc.c_header("bitonic", 4, time_limit=v), 60.0),
+    "search.seconds": (lambda v: nsc.search(start="known", n=5, seconds=v), 0.5),
     "verify.time_limit": (lambda v: settled(nsc.verify("bitonic", 4, time_limit=v)), 60.0),
     "Relaxation.art_lambda": (lambda v: nsc.Relaxation("logistic", v), 0.5),
     "Sorter.__call__.steepness": (lambda v: operator()(X, v), 2.0),
@@ -387,6 +396,7 @@ FLAGS = {
     ),
     "draw.error_free": lambda v: nsc.draw("bitonic", 4, error_free=v),
     "compile.error_free": lambda v: nsc.compile("bitonic", 4, error_free=v),
+    "search.symmetric": lambda v: nsc.search(start="known", n=4, seconds=0, symmetric=v),
     "compile.unproved": lambda v: nsc.compile("bitonic", 4, unproved=v),
     "c_header.unproved": lambda v: nsc.c_header("bitonic", 4, unproved=v),
     "c_header.remove_redundant": lambda v: nsc.c_header("bitonic", 4, remove_redundant=v),
@@ -422,6 +432,8 @@ NAMES = {
     "Filter.relaxed.mode": (lambda v: rank_filter().relaxed(X, 2.0, v), "wrap"),
     "RankFilter2d.mode": (lambda v: RankFilter2d(3, 1, v)(X), "wrap"),
     "MedianFilter2d.mode": (lambda v: MedianFilter2d(3, v)(X), "wrap"),
+    "search.property": (lambda v: nsc.search(start="known", n=5, seconds=0, property=v), "sort"),
+    "search.minimize": (lambda v: nsc.search(start="known", n=5, seconds=0, minimize=v), "depth"),
     "verify.property": (lambda v: nsc.verify("bitonic", 4, property=v), "sort"),
     "verify.methods": (lambda v: nsc.verify("bitonic", 4, methods=v), ["exhaustion"]),
     "verify.format": (lambda v: nsc.verify("two.json", format=v), "nsc"),
