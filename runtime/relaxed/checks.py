@@ -91,7 +91,10 @@ def checked_loss(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, T
     def loss(
         x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        check_tensors(find_kernel(spec), x, steepness, target, routing)
+        kernel = find_kernel(spec)
+        check_tensors(kernel, x, steepness, target, routing)
+        if not is_loss(routing):
+            raise OperandError(f"{_call(kernel, routing)}: this routing is no loss")
         losses, x_grad, steepness_grad, target_grad = unchecked(x, steepness, target, routing, spec)
         return losses, x_grad, steepness_grad, x.new_empty(0) if target_grad is None else target_grad
 

@@ -68,7 +68,6 @@ def empty_loss(
 
 
 @functools.cache
-@functools.cache
 def real_of(dtype: torch.dtype) -> str:
     """Return a dtype's name as kernels know it."""
     return str(dtype).removeprefix("torch.")

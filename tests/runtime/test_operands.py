@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 
 import numpy as np
@@ -13,6 +14,7 @@ import nsc
 from nsc.compiler.driver import compile_network
 from nsc.compiler.package import write
 from nsc.compiler.request import Request
+from nsc.contract.routings import ROUTINGS, Payload
 from nsc.runtime.relaxed.kernel import Kernel
 
 
@@ -287,6 +289,39 @@ def test_registered_operators_check_their_operands(case):
     """They are public names of torch too: a wrong call must not read beyond a tensor."""
     with pytest.raises((nsc.OperandError, nsc.OperandTypeError), match="bitonic_4"):
         BAD_CALLS[case](torch.ops.nsc)
+
+
+PAYLOADS = {
+    Payload.COLUMNS: torch.ones(2, 4, 3),
+    Payload.RANKS: RANKS,
+    Payload.TARGET: RANKS,
+    Payload.INTERVALS: torch.ones(2, 3, 4),
+    Payload.SHARES: torch.ones(2, 5, 4),
+    Payload.NOTHING: None,
+}
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+@pytest.mark.parametrize("name", ["relax", "relax_backward", "loss"])
+def test_registered_operators_take_the_payload_of_a_routing_alone(name, routing):
+    select = nsc.compile("bitonic", 4, select=nsc.top_k(2)).kernel
+    for kernel, payload in itertools.product((operator().kernel, select), PAYLOADS.values()):
+        known = ROUTINGS[routing]
+        is_right = payload is PAYLOADS[known.payload] and (kernel is not select or known.selector is not None)
+        arguments = (X, S, payload, routing, kernel.spec)
+        if name == "loss":
+            is_right = is_right and known.is_loss
+            arguments = (X, S, X if payload is None else payload, routing, kernel.spec)
+        if name == "relax_backward":
+            shape = (2,) if known.is_loss else (2, 4, 0 if payload is None else payload.shape[-1])
+            shape = (2, 4, 4) if routing == "permutation" else (2, 0) if routing == "none" else shape
+            arguments = (torch.ones(2, 4), torch.ones(shape), *arguments)
+        call = getattr(torch.ops.nsc, name)
+        if is_right:
+            assert all(result.isfinite().all() for result in call(*arguments))
+        elif known.payload is not Payload.NOTHING or name == "loss":
+            with pytest.raises(nsc.OperandError, match="bitonic_4"):
+                call(*arguments)
 
 
 def test_pickled_files_are_checked_again():
