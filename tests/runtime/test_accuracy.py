@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import exact
 import mpmath
@@ -13,6 +14,7 @@ from exact import SMALLEST_NORMAL, ulps
 from networks import irregular
 
 import nsc
+from nsc.contract.routings import LOSSES
 from nsc.runtime.relaxed import reference
 
 pytestmark = pytest.mark.slow("kernels are compared with 50 digits")
@@ -27,12 +29,13 @@ MORE = pytest.mark.nightly("more sigmoids, strengths and types are compared with
 
 def points(dtype, count):
     """Return differences of every size and both signs, many of them in the tails of the sigmoids."""
-    least, most = {"float32": (-30, 30), "float64": (-200, 200)}[dtype]
+    least, most = {"float32": (-30, 38.5), "float64": (-200, 308.2)}[dtype]
     rng = np.random.default_rng(0)
     sizes = np.concatenate([10 ** rng.uniform(least, most, count), rng.uniform(0, 110, 2 * count)])
     sizes = np.concatenate([sizes, 10 ** rng.uniform(-3, 2, count)])
     if dtype == "float64":
         sizes = np.concatenate([sizes, rng.uniform(0, 800, count)])
+    sizes = np.concatenate([sizes, np.finfo(dtype).max * np.array([1, 0.7, 0.5, 0.3, 0.2, 0.1])])
     values = np.concatenate([sizes, -sizes, [0.0, 1.0, -1.0, 0.25, -0.25]])
     return torch.from_numpy(values.astype(dtype))
 
@@ -136,6 +139,27 @@ def test_both_weights_with_the_activation_replacement_trick(sigmoid, art_lambda,
             check_weights(weight, expected, dtype, allowed)
 
 
+@pytest.mark.parametrize(
+    ("sigmoid", "art_lambda"),
+    [("logistic", 0.25), ("optimal", 0.25), *(pytest.param(each, 0.5, marks=MORE) for each in SMOOTH)],
+)
+def test_the_largest_numbers_have_weights_and_gradients_too(sigmoid, art_lambda):
+    """A mask puts them where nothing takes part. Where a difference overflows, it is infinite."""
+    op = compiled("bitonic", 5, relaxation=sigmoid, art_lambda=art_lambda, dtypes=DTYPES)
+    for dtype in (torch.float32, torch.float64):
+        greatest = torch.finfo(dtype).max
+        for largest in (greatest, 0.6 * greatest, 0.3 * greatest, math.inf):
+            x = torch.tensor([1.0, 2.0, 3.0, -largest, largest], dtype=dtype).requires_grad_()
+            p = by_kernel(op, x.unsqueeze(0), 20.0)
+            torch.testing.assert_close(p, by_reference(op, x.unsqueeze(0), 20.0))
+            assert (p >= 0).all()
+            torch.testing.assert_close(p.sum(-1), torch.ones(1, 5, dtype=dtype))
+            assert torch.autograd.grad(p.square().sum(), x)[0].isfinite().all()
+            if sigmoid == "logistic":
+                infinite = torch.tensor([1.0, 2.0, 3.0, -math.inf, math.inf], dtype=dtype)
+                torch.testing.assert_close(op.sort(x, 20.0)[1:4], op.sort(infinite, 20.0)[1:4])
+
+
 def through_pairs(network, x, steepness):
     """Run a network pair by pair on the kernel for two wires, and multiply its weights to P in 50 digits."""
     pair = compiled("bitonic", 2, dtypes=(str(x.dtype).removeprefix("torch."),))
@@ -230,3 +254,30 @@ def test_renaming_the_wires_changes_no_bit():
     moved_P = selector.route(moved, unit.expand(len(x), -1, -1), 24.0) * 2.0**-72
     normal = SMALLEST_NORMAL[dtype] <= P
     assert torch.equal(moved_P[normal], P[normal])
+
+
+@pytest.mark.parametrize("n", [5, 36])
+def test_a_sample_does_not_depend_on_its_batch(n):
+    op = compiled("bitonic", n)
+    x = torch.randn(50, n, requires_grad=True)
+    target = torch.stack([torch.randperm(n) for _ in range(50)])
+    upstream = torch.randn(50, n, n)
+    steepness = torch.full((50,), 20.0, requires_grad=True)
+
+    def run(*samples):
+        x, target, upstream, steepness = samples
+        P = op.sort_with_permutation(x, steepness)[1]
+        results = [P, op.sort(x, steepness), op.rank(x, steepness)]
+        cotangents = [upstream, upstream[:, 0], upstream[:, 0]]
+        losses = [op.loss(name, x, target, steepness, reduction="none") for name in LOSSES]
+        cotangents += [torch.ones(len(x))] * len(losses)
+        grads = [
+            torch.autograd.grad(result, (x, steepness), cotangent)
+            for result, cotangent in zip((*results, *losses), cotangents, strict=True)
+        ]
+        return [each.detach() for each in (*results, *losses, *(grad for both in grads for grad in both))]
+
+    operands = (x, target, upstream, steepness)
+    alone = [run(*(t[i : i + 1] for t in operands)) for i in range(50)]
+    for of_all, singly in zip(run(*operands), zip(*alone, strict=True), strict=True):
+        assert torch.equal(of_all, torch.cat(singly))

@@ -449,26 +449,6 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
 
 
 @SLOW
-@pytest.mark.parametrize("n", [1, 5, 18, 36])
-def test_a_sample_does_not_depend_on_its_batch(n):
-    op = operator("bitonic", n, FLOAT32)
-    x = torch.randn(50, n, requires_grad=True)
-    target = torch.stack([torch.randperm(n) for _ in range(50)])
-    upstream = torch.randn(50, n, n)
-
-    def run(*samples):
-        x, target, upstream = samples
-        P = op.sort_with_permutation(x, 20.0)[1]
-        losses = [op.loss(loss, x, target, 20.0) * len(x) for loss in LOSSES]
-        (grad,) = torch.autograd.grad(P, x, upstream)
-        return P.detach(), grad, *(torch.autograd.grad(loss, x)[0] for loss in losses)
-
-    alone = [run(*(t[i : i + 1] for t in (x, target, upstream))) for i in range(50)]
-    for of_all, singly in zip(run(x, target, upstream), zip(*alone, strict=True), strict=True):
-        assert torch.equal(of_all, torch.cat(singly))
-
-
-@SLOW
 @pytest.mark.parametrize(
     ("n", "batch", "error_free", "dtypes"),
     [(5, 600, False, FLOAT32), (5, 1500, True, FLOAT64), (32, 17, True, FLOAT32), (36, 5, False, FLOAT64)],

@@ -238,7 +238,11 @@ template <int root, class real>
 NSC_FUNCTION Vec<real> inverse_root(Vec<real> x) {
     using C = Constants<real>;
     using Root = RootConstants<real, root>;
-    const auto lacks = [&](Vec<real> y) NSC_INLINE { return 1 - x * power_of<root>(y); };
+    // Factor by factor: y^root is no normal number where x is close to the largest one.
+    const auto lacks = [&](Vec<real> y) NSC_INLINE {
+        const Vec<real> factor = root == 2 ? y : y * y;
+        return 1 - x * factor * factor;
+    };
     Vec<real> y = from_bits<real>(Root::guess - (bits_of<real>(x) >> root / 2));
     const Vec<real> d = lacks(y);
     y = y + y * (d * sum_of(Root::correction(), d));

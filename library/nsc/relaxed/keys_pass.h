@@ -238,7 +238,7 @@ Status values_backward(const Call<P, real> &call, const real *values_grad, real 
                       kept_rows = (steepness_grad ? 2 : 1) * rows;
         const int64_t of_samples = sizeof(Row) * (most_blocks * plan.wires + slot_alignment);
         const int64_t others = by_lane          ? of_samples
-                               : steepness_grad ? sizeof(real) * plan.slots
+                               : steepness_grad ? 2 * sizeof(real) * plan.slots
                                                 : 0;
         return parallel(pool, Task::count_tasks(plan, call.batch), grain_of(16 * plan.comparators),
                         sizeof(Row) * kept_rows + others,

@@ -150,13 +150,13 @@ void compare_levels_to_slots(const P &plan, real *y, real steepness, Weights<rea
         compare_levels<false>(plan, y, steepness, kept, keep);
 }
 
-// The sum over slots of what `parts` has for them, in the order of `sum_of_parts`.
-template <class real, class P>
-real sum_of_slots(const P &plan, const real *by_slot) {
+// Calls add(part, slot) for slots in the order of `sum_of_parts`, and returns this sum.
+template <class real, class P, class Add>
+inline real sum_of_slots(const P &plan, Add add) {
     real parts[slot_alignment] = {};
     for (int64_t c = plan.codelet_count - 1; c >= 0; --c)
         for (int32_t k = plan.shapes[plan.codelets[c].shape].comparators - 1; k >= 0; --k)
-            parts[k % slot_alignment] += by_slot[plan.codelets[c].slot + k];
+            add(parts[k % slot_alignment], plan.codelets[c].slot + k);
     return sum_of_parts(parts);
 }
 
@@ -190,11 +190,12 @@ real compare_levels_backward(const P &plan, real *grad, const real *weight_grad,
             w.gap[at[k].slot] = part[k];
         }
     });
-    return sum_of_slots(plan, w.gap);
+    return sum_of_slots<real>(plan, [&](real &part, int64_t slot) { part += w.gap[slot]; });
 }
 
 // The same for gradients of the values alone, given the derivatives in the order of levels.
-// `by_slot` has a place for each slot where the gradient of the steepness is wanted.
+// `by_slot` has two places for each slot where the gradient of the steepness is wanted, as samples
+// in lanes fuse the product of both with the sum.
 template <class real, class P>
 real derive_levels_backward(const P &plan, real *grad, Derivatives<Vec<real>> kept, real *by_slot) {
     Gathered<real> both;
@@ -202,12 +203,15 @@ real derive_levels_backward(const P &plan, real *grad, Derivatives<Vec<real>> ke
     for_each_in_levels<real>(plan, true, [&](const Comparator *at, int64_t count, int64_t row) {
         for (int64_t k = 0; k < count; ++k) lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
         for (int64_t k = 0; by_slot && k < count; ++k)
-            by_slot[at[k].slot] = (hi[k] - lo[k]) * singly<real>(kept.steepness + row)[k];
+            by_slot[2 * at[k].slot] = hi[k] - lo[k],
+                        by_slot[2 * at[k].slot + 1] = singly<real>(kept.steepness + row)[k];
         for (int64_t r = 0; r * lanes<real> < count; ++r)
             move_gradients<real>(both.rows[r], both.rows[most_in_layer + r], kept.share[row + r]);
         for (int64_t k = 0; k < count; ++k) grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
     });
-    return by_slot ? sum_of_slots(plan, by_slot) : 0;
+    if (!by_slot) return 0;
+    return sum_of_slots<real>(
+        plan, [&](real &part, int64_t slot) { part += by_slot[2 * slot] * by_slot[2 * slot + 1]; });
 }
 
 }  // namespace nsc
