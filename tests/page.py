@@ -3,13 +3,15 @@
     python tests/page.py docs/networks.md
 
 Commands write to the working directory. Blocks of Python, code cells among them, share their names. A block
-of C is a file, which its first line names: /* main.c */. Lines of `make`, `pip` and `python` are not run:
+of C or C++ is a file, which its first line names: /* main.c */. A compiler reads it with the headers of torch
+and of what the page has written so far. Lines of `make`, `pip` and `python` are not run:
 they install or measure. A shell line whose comment says `exit code N` must end with N.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -25,14 +27,15 @@ from nsc.cli import main
 
 NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.")
 RUN = ("nsc", "echo", "cc", "./")
+_COMPILERS = {"c": ("cc", "-std=c11"), "cpp": ("c++", "-std=c++20")}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A piece of a page: one line of shell or one block of Python, which run, or one file of C.
+    """A piece of a page: one line of shell or one block of Python, which run, or one file of C or C++.
 
     Attributes:
-        kind: "sh", "python" or "c".
+        kind: "sh", "python", "c" or "cpp".
         text: the line, or the block.
         line: where it begins in the page, counted from 1.
     """
@@ -44,12 +47,12 @@ class Step:
 
 def steps(text: str) -> Iterator[Step]:
     """Yield the steps of a page in order."""
-    fences = r"^```(sh|python|c|\{code-cell\})\n((?::.*\n)*)(.*?)^```$"
+    fences = r"^```(sh|python|c|cpp|\{code-cell\})\n((?::.*\n)*)(.*?)^```$"
     for fence in re.finditer(fences, text, re.DOTALL | re.MULTILINE):
         kind, code = fence[1], fence[3]
         first = text.count("\n", 0, fence.start(3)) + 1
         if kind != "sh":
-            yield Step("c" if kind == "c" else "python", code, first)
+            yield Step("python" if kind == "{code-cell}" else kind, code, first)
             continue
         for number, line in enumerate(code.splitlines(), first):
             if not line.startswith(NOT_RUN):
@@ -63,11 +66,24 @@ def run(page: Path) -> None:
         if step.kind == "sh":
             _run_shell(page, step)
             importlib.invalidate_caches()  # the line may have written packages
-        elif step.kind == "c":
-            Path(step.text.split()[1]).write_text(step.text, encoding="utf-8")
+        elif step.kind in _COMPILERS:
+            _run_compiler(page, step)
         else:
             # Empty lines in front give tracebacks the page's line numbers.
             exec(compile("\n" * (step.line - 1) + step.text, str(page), "exec"), names)
+
+
+def _run_compiler(page: Path, step: Step) -> None:
+    file = Path(step.text.split()[1])
+    file.write_text(step.text, encoding="utf-8")
+    torch = importlib.util.find_spec("torch")
+    assert torch is not None
+    assert torch.submodule_search_locations is not None
+    folders = ["-Iinclude", *(f"-I{each}" for each in Path("generated").glob("*") if each.is_dir())]
+    command = [*_COMPILERS[step.kind], *folders, "-isystem", f"{torch.submodule_search_locations[0]}/include"]
+    process = subprocess.run([*command, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", file])
+    if process.returncode:
+        raise SystemExit(f"{page}:{step.line}: {file} does not compile")
 
 
 def _run_shell(page: Path, step: Step) -> None:

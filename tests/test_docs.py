@@ -90,6 +90,7 @@ def test_a_step_that_fails_fails_its_page(session):
         ("```sh\nnsc list --n 0\n```\n", "page.md:2"),
         ("```sh\nnsc list --n 4  # exit code 3\n```\n", "page.md:2"),
         ("```sh\nsl\n```\n", "none of"),
+        ("```c\n/* main.c */\nint main(void) { return none; }\n```\n", "page.md:2: main.c does not compile"),
         ("\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n", "line 7"),
     ):
         (session / "page.md").write_text(text)
