@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
 # Least work of a part: bytes of values times minima and maxima for each, about a quarter of a millisecond.
 # To wake a thread takes less.
@@ -46,6 +47,10 @@ def share_out(do: Callable[[int, int], None], threads: int, parts: int) -> None:
         parts: how many.
     """
     left, held = deque(range(parts)), [do]
+    entered: list[bool] = []
+    gone: list[bool] = []
+    errors: list[BaseException] = []
+    changed = threading.Event()
 
     def take() -> None:
         while True:
@@ -55,41 +60,39 @@ def share_out(do: Callable[[int, int], None], threads: int, parts: int) -> None:
                 return
             held[0](part, parts)
 
-    others: list[Future[None]] = []
+    def help() -> None:
+        entered.append(True)
+        try:
+            take()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            gone.append(True)
+            changed.set()
+
     try:
         for _ in range(min(threads, parts) - 1):
-            others.append(_pool().submit(take))
-    except RuntimeError:  # the main thread has ended, or the process does: this thread does all
-        pass
-    except BaseException:
-        _stop(left, others)
-        raise
-    try:
-        take()
-    finally:
-        errors = _stop(left, others)
-        held.clear()  # the pool may keep `take` for a while, and is not to keep the arrays
-    for error in errors:
-        if error:
-            raise error
-
-
-def _stop(left: deque[int], others: Iterable[Future[None]]) -> list[BaseException | None]:
-    """Take what is left from others, wait until they are done, and return their errors.
-
-    Ctrl-C does not end the wait, since a part that runs still writes. It is raised afterwards.
-    """
-    left.clear()  # where a part failed, or Ctrl-C came
-    errors: list[BaseException | None] = []
-    interrupted: KeyboardInterrupt | None = None
-    for other in others:
-        while not other.cancel():
             try:
-                errors.append(other.exception())
+                _pool().submit(help)
+            except RuntimeError:  # the main thread has ended, or the process ends: this one does all
                 break
-            except KeyboardInterrupt as error:
-                interrupted = error
-    return [*errors, interrupted]
+        take()
+    except BaseException as error:
+        errors.insert(0, error)
+    # Where a part failed, or Ctrl-C came, nothing more begins. A part that runs still writes, so Ctrl-C does
+    # not end the wait. A helper that has not entered finds nothing left.
+    left.clear()
+    while True:
+        try:
+            changed.clear()
+            if len(gone) == len(entered):
+                break
+            changed.wait()
+        except KeyboardInterrupt as error:
+            errors.insert(0, error)
+    held.clear()  # the pool may keep `help` for a while, and is not to keep the arrays
+    if errors:
+        raise errors[0]
 
 
 def _pool() -> ThreadPoolExecutor:

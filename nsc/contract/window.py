@@ -43,7 +43,8 @@ class Window:
             raise WindowError(f"a window has at least 1 value along each axis, got {self.size_text}")
         if self.values > MOST_VALUES:
             raise WindowError(
-                f"a window has at most {MOST_VALUES} values, got {self.size_text} = {self.values:,}"
+                f"a window has at most {MOST_VALUES} values, got {self.size_text} = {self.values:,}: "
+                "scipy.ndimage.rank_filter takes larger ones"
             )
         if not 0 <= self.rank < self.values:
             raise WindowError(

@@ -66,8 +66,9 @@ def _check_items(function: str, array: object, name: str, depth: int) -> None:
 def _check_class(function: str, x: Array, name: str) -> None:
     if isinstance(x, np.ma.MaskedArray):
         raise OperandTypeError(
-            f"nsc.numpy.{function}: {name} is masked, and masks are not read: fill it, as x.filled(np.nan) "
-            "for nanmedian and its like, or use numpy.ma"
+            f"nsc.numpy.{function}: {name} is masked, and masks are not read: fill it, as "
+            f"{'x' if x.dtype.kind == 'f' else 'x.astype(float)'}.filled(np.nan) for nanmedian and its like, "
+            "or use numpy.ma"
         )
     if type(x) not in (np.ndarray, np.memmap):
         raise OperandTypeError(
@@ -80,8 +81,11 @@ def dtype_name(function: str, x: Array) -> str:
     """Return the key of ELEMENTS of an array's type."""
     name = NAMES.get(x.dtype)
     if name is None:
+        hint = ""
+        if x.dtype == object:  # as of a frame with missing integers
+            hint = ": make numbers of it, as x.astype(float) or frame.to_numpy(float, na_value=np.nan)"
         raise OperandTypeError(
-            f"nsc.numpy.{function}: the array must be of {', '.join(NAMES.values())}, got {x.dtype}"
+            f"nsc.numpy.{function}: the array must be of {', '.join(NAMES.values())}, got {x.dtype}{hint}"
         )
     return name
 

@@ -161,5 +161,4 @@ def _keys(rows: Array) -> Array:
     bits = (rows.astype(np.float32) + np.float32(0)).view(np.int32)  # -0 becomes 0
     bits ^= (bits >> 31) & np.int32(0x7FFFFFFF)
     np.copyto(bits, np.int32(0x7FFFFFFF), where=np.isnan(rows))
-    keys = bits.astype(np.int64)
-    return keys
+    return bits.astype(np.int64)

@@ -66,6 +66,8 @@ def by_blocks(rule: Rule, small: Small | None = None) -> Callable[[Function], Fu
             given = signature.bind(*args, **options)
             given.apply_defaults()
             x = read_chunked(function.__name__, given.arguments.pop("array"))
+            if 0 in x.shape:  # Dask does not cut it
+                return _lazy(function(np.empty(x.shape, x.dtype), **given.arguments))
             # The scheduler of Dask runs blocks at the same time.
             threads = {"workers": 1} if given.arguments["workers"] is None else {}
             return rule(call, x, given.arguments | threads)
@@ -73,6 +75,15 @@ def by_blocks(rule: Rule, small: Small | None = None) -> Callable[[Function], Fu
         return cast(Function, call)
 
     return decorate
+
+
+def _lazy(found: Any) -> Any:
+    """Return results, an array or a tuple of some, as Dask arrays."""
+    import dask.array
+
+    if isinstance(found, tuple):
+        return type(found)(*map(_lazy, found))
+    return dask.array.from_array(np.asarray(found))
 
 
 def read_chunked(function: str, x: Chunked) -> Chunked:

@@ -14,7 +14,7 @@ from nsc.arguments import is_name, real, whole, wholes
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
 from nsc.contract.window import Window
 from nsc.contract.windows import MODES, Mode
-from nsc.errors import OperandError, WindowError
+from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.join.windows import filter_kind
 from nsc.numpy.arrays import NAMES, Array, read, some_of
 from nsc.numpy.chunks import Reach, around, by_blocks
@@ -30,12 +30,18 @@ def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
     if one is not None and not 1 <= ndim <= 3:
         raise WindowError(
             f"nsc.numpy.{function}: one size is for 1 to 3 axes, the array has {ndim}: give a size for "
-            "each of the last axes, 1 for those along which nothing is mixed"
+            "each axis, 1 for those along which nothing is mixed"
         )
-    if not listed or len(listed) > ndim or min(listed) < 1:
+    if not listed or min(listed) < 1 or len(listed) > ndim:
         raise WindowError(
-            f"nsc.numpy.{function}: size must be an integer above 0, or one for each of the last axes of an "
-            f"array of {ndim}; got {size!r}"
+            f"nsc.numpy.{function}: size must be an integer above 0, or one for each of the {ndim} axes, "
+            f"got {size!r}"
+        )
+    if len(listed) < ndim:
+        ones = (1,) * (ndim - len(listed))
+        raise WindowError(
+            f"nsc.numpy.{function}: size must have a number for each of the {ndim} axes, got {size!r}: pass "
+            f"{(*listed, *ones)} for colours that lie last, or {(*ones, *listed)} for a batch of images"
         )
     return listed
 
@@ -47,7 +53,7 @@ def _reach(ndim: int, options: Mapping[str, Any]) -> Reach:
         size // 2 + shift for size, shift in zip(sizes, origins_of(sizes, options["origin"]), strict=True)
     ]
     sides = [(first, size - 1 - first) for size, first in zip(sizes, before, strict=True)]
-    return [(0, 0)] * (ndim - len(sizes)) + sides, options["mode"] == "wrap"
+    return sides, options["mode"] == "wrap"
 
 
 @by_blocks(around(_reach))
@@ -69,8 +75,8 @@ def median_filter(
     Args:
         array: of one to three axes, or of any number if `size` has several numbers. Types are those of
             `sort`.
-        size: of the window, a number for each of the last axes, or one for all axes; at most three are above
-            1, and at most 225 values. It covers i - size // 2 … i - size // 2 + size - 1. Of an even number
+        size: of the window, a number for each axis, or one for all axes; at most three are above 1, and it
+            has at most 225 values. It covers i - size // 2 … i - size // 2 + size - 1. Of an even number
             of values the result is the upper of the two middle ones, scipy's, and not their mean, numpy's.
         mode: what stands outside: reflect, nearest, mirror, wrap or constant.
         cval: the value outside, for the mode constant.
@@ -114,6 +120,8 @@ def rank_filter(
     >>> rank_filter([5, 1, 4], 0, 3)
     array([1, 1, 1])
     """
+    if whole(rank) is None:
+        raise OperandTypeError(f"nsc.numpy.rank_filter: rank must be an integer, got {rank!r}")
     return _filter("rank_filter", array, rank, size, mode, cval, origin, workers)
 
 
@@ -209,7 +217,8 @@ def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:
         exact = whole(cval)
         try:
             outside = np.array(cval if exact is None else exact).astype(dtype)
-            has_it = dtype.kind == "f" or bool(outside == cval)
+            is_lost = number is not None and math.isfinite(number) and bool(np.isinf(outside))
+            has_it = not is_lost if dtype.kind == "f" else bool(outside == cval)
         except OverflowError:
             has_it = False
     if not has_it:

@@ -94,7 +94,7 @@ class Rolling:
         return self._each("quantile", q, method)
 
     def rank(self) -> Array:
-        """Return the rank of each window's last value among its numbers, 1 the smallest.
+        """Return the rank of each window's last value in the array among its numbers, 1 the smallest.
 
         Equal values have the mean of their ranks. The rank of NaN is NaN.
 
@@ -343,7 +343,7 @@ def _pandas() -> Any:
 def rolling(
     array: ArrayLike,
     window: int,
-    axis: int = -1,
+    axis: int | None = None,
     *,
     min_periods: int | None = None,
     center: bool = False,
@@ -357,7 +357,7 @@ def rolling(
     Args:
         array: of at least one axis. Types are those of `sort`.
         window: how many values it has.
-        axis: along which it moves.
+        axis: along which it moves; None: down the rows of a DataFrame, along the last axis of others.
         min_periods: how many numbers a window must have; None: all. Named min_count in bottleneck.
         center: whether the value is the middle one of its window.
         workers: threads at most, or -1; None: those of `get_num_threads`.
@@ -368,8 +368,11 @@ def rolling(
         OperandError: a window of no values; min_periods outside 1 … window; workers neither positive nor -1.
         numpy.exceptions.AxisError: no such axis.
 
-    Cost: windows of up to 225 values in an array without NaN share their sorted parts, as in `rank_filter`;
-    others are sorted one by one.
+    Infinite numbers count as numbers, as in bottleneck; in pandas they are missing.
+
+    Cost: minima and maxima take a pass over the array for each bit of the window. Medians and quantiles of
+    up to 225 values in an array without NaN share their sorted parts, as in `rank_filter`. Others are
+    selected in each window, or by bottleneck or pandas where these are installed and give the same results.
 
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).median()
     array([nan, nan,  2.,  5.])
@@ -377,6 +380,8 @@ def rolling(
     x = read_chunked("rolling", array) if is_chunked(array) else read("rolling", array)
     if workers is not None:
         thread_count("rolling", workers, x.size)  # refuses others
+    if axis is None:
+        axis = 0 if type(array).__name__ == "DataFrame" else -1
     axis = axis_of("rolling", axis, x.ndim)
     size = whole(window)
     if size is None or size < 1:

@@ -45,7 +45,7 @@ def sort(array: Array, axis: int = -1) -> Array:
 
 def argsort(array: Array, axis: int = -1) -> Array:
     _check(axis)
-    order: Array = array.argsort(axis, kind="stable")
+    order: Array = np.argsort(array, axis, kind="stable")
     return order
 
 

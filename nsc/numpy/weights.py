@@ -83,10 +83,14 @@ class Weights:
 def check_shape(function: str, found: Shape, shape: Shape, axes: Shape) -> None:
     """Raise an error unless weights have the shape of an array, or that of its axes of a sample."""
     of_a_sample = tuple(shape[axis] for axis in axes)
-    if found not in (shape, of_a_sample):
-        raise OperandError(
-            f"nsc.numpy.{function}: weights must be of shape {shape} or {of_a_sample}, got {found}"
-        )
+    if found in (shape, of_a_sample):
+        return
+    shapes = dict.fromkeys((str(shape), str(of_a_sample)))
+    fitting = [axis for axis, length in enumerate(shape) if found == (length,) and (axis,) != axes]
+    hint = f"; for weights along an axis, name it: axis={fitting[0]}" if fitting else ""
+    raise OperandError(
+        f"nsc.numpy.{function}: weights must be of shape {' or '.join(shapes)}, got {found}{hint}"
+    )
 
 
 def weighted_median(block: SortedBlock, weights: Weights) -> Sequence[Array]:

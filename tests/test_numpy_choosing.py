@@ -1,0 +1,328 @@
+"""Catches a call that NumPy serves with other results than the kernel, and a build that has not paid."""
+
+import os
+import pkgutil
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nsc
+import nsc.numpy as exact
+from nsc.errors import BuildError
+from nsc.numpy import by_numpy
+from nsc.runtime import choosing
+from nsc.runtime.choosing import Kind
+
+DTYPES = ["bool", "uint8", "int16", "uint32", "int32", "int64", "float16", "float32", "float64"]
+
+
+def drawn(data, dtype, shape):
+    """Return an array with many equal values; numbers with NaN, infinities and zeros of both signs."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = (rng.normal(size=shape) * data.draw(st.sampled_from([2, 50]))).astype(dtype)
+    if x.dtype.kind == "f":
+        for value in (np.nan, np.inf, -0.0):
+            x[rng.random(shape) < data.draw(st.sampled_from([0, 0.1, 0.7]))] = value
+    return x
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data(), dtype=st.sampled_from(DTYPES), n=st.sampled_from([1, 2, 3, 9, 40, 300]))
+def test_numpy_sorts_and_selects_as_kernels_do(data, dtype, n):
+    x = np.moveaxis(drawn(data, dtype, (6, n)), -1, axis := data.draw(st.integers(0, 1)))
+    order = np.argsort(x, axis=axis, kind="stable")
+    descending = np.flip(n - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+    assert np.array_equal(by_numpy.indices_by_numpy(x, axis, None), order)
+    assert np.array_equal(by_numpy.indices_by_numpy(x, axis, None, descending=True), descending)
+    k = data.draw(st.integers(1, n))
+    some = data.draw(st.permutations(range(n)))[:k]
+    for ranks in (None, range(n - 1, n - 1 - k, -1), range(k), some, {0, n // 2, max(0, n // 2 - 1), n - 1}):
+        ranks = None if ranks is None else tuple(ranks)
+        expected = order if ranks is None else order.take(ranks, axis)
+        assert np.array_equal(by_numpy.indices_by_numpy(x, axis, ranks), expected)
+        values, wanted = by_numpy.values_by_numpy(x, axis, ranks), np.take_along_axis(x, expected, axis)
+        assert values.dtype == x.dtype
+        assert np.array_equal(values, wanted, equal_nan=x.dtype.kind == "f")
+
+
+CALLS = {
+    "sort": lambda x: exact.sort(x, axis=0, descending=True),
+    "argsort": lambda x: exact.argsort(x, axis=0),
+    "topk": lambda x: exact.topk(x, 2, axis=0).indices,
+    "select": lambda x: exact.select(x, [0, -1], axis=0),
+    "median": lambda x: exact.median(x, axis=0),
+    "nanquantile": lambda x: exact.nanquantile(x, [0.3, 0.5], axis=0),
+    "weighted median": lambda x: exact.nanmedian(x, axis=0, weights=[1, 2, 3, 1, 2]),
+    "trimmed_mean": lambda x: exact.trimmed_mean(x, 0.2, axis=0),
+    "median_filter": lambda x: exact.median_filter(np.nan_to_num(x), (3, 3)),
+    "rank_filter": lambda x: exact.rank_filter(x, 0, (2, 3), "mirror"),
+    "rolling median": lambda x: exact.rolling(np.nan_to_num(x), 4, min_periods=2).median(),
+    "rolling quantile": lambda x: exact.rolling(x, 5, min_periods=1, center=True).quantile(0.3),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_kernel_and_numpy_give_the_same_results(name):
+    x = np.random.default_rng(0).normal(size=(5, 600)).astype(np.float32)
+    x[np.random.default_rng(1).random(x.shape) < 0.1] = np.nan
+    by_peer = CALLS[name](x)
+    with exact.prepare():
+        by_kernel = CALLS[name](x)
+    assert by_peer.dtype == by_kernel.dtype
+    assert np.array_equal(by_peer, by_kernel, equal_nan=True)
+
+
+def test_windows_beyond_the_largest_kernel():
+    """Bottleneck and pandas, where they are installed, and NumPy give what sorting each window gives."""
+    x = np.random.default_rng(0).normal(size=(2, 700))
+    windows = np.lib.stride_tricks.sliding_window_view(x, 301, axis=1)
+    for found, expected in (
+        (exact.rolling(x, 301).median(), np.median(windows, axis=-1)),
+        (exact.rolling(x, 301).max(), windows.max(axis=-1)),
+        (exact.rolling(x, 301).quantile(0.3), np.quantile(windows, 0.3, axis=-1)),
+    ):
+        assert np.isnan(found[:, :300]).all()
+        assert np.array_equal(found[:, 300:], expected)
+
+
+class Clock:
+    """A clock of calls: a peer takes 3 s a sample, a kernel 1 s."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.built = 0.0, []
+        monkeypatch.setattr(choosing.time, "perf_counter", lambda: self.now)
+
+    def kind(self, kept=None, build_seconds=1000.0, factor=3.0):
+        return Kind(lambda: kept, lambda: self.built.append(self.now) or "kernel", build_seconds, factor)
+
+    def call(self, kind, samples, by_kernel=1.0):
+        kernel = kind.chosen(samples, 10 * samples, lambda share: self.passes(3 * 16) or 16)
+        with kind.timed(kernel, samples):
+            self.passes(samples * (by_kernel if kernel else 3.0))
+        return kernel
+
+    def passes(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def test_a_kernel_is_built_once_calls_have_lost_its_price(clock):
+    kind = clock.kind()
+    served = [clock.call(kind, 300) for _ in range(6)]
+    # The first call is timed; then each loses 600 s.
+    assert served == [None, None, "kernel", "kernel", "kernel", "kernel"]
+    assert len(clock.built) == 1
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=list(__import__("hypothesis").HealthCheck))
+@given(sizes=st.lists(st.integers(300, 5000), min_size=1, max_size=30), price=st.integers(1, 20_000))
+def test_no_program_takes_more_than_twice_the_best_choice(sizes, price):
+    with pytest.MonkeyPatch.context() as patch:
+        clock = Clock(patch)
+        kind = clock.kind(build_seconds=price)
+        for size in sizes:
+            clock.call(kind, size)
+    total = clock.now + price * len(clock.built)
+    best = min(3 * sum(sizes), price + sum(sizes))
+    probe = 3 * (16 + sizes[0])
+    assert total <= 2 * best + probe
+
+
+def test_a_kernel_that_is_slower_here_is_left(clock):
+    kind = clock.kind(kept="kernel")
+    assert clock.call(kind, 600, by_kernel=9.0) == "kernel"  # expected to be faster
+    assert [clock.call(kind, 600) for _ in range(3)] == [None] * 3
+
+
+def test_a_large_first_call_is_decided_by_a_share_of_it(clock):
+    assert clock.call(clock.kind(), 16 * 32) == "kernel"
+    assert clock.call(clock.kind(), 16 * 32 - 1) is None
+
+
+def test_what_cannot_be_built_is_tried_once_and_warned_of(clock, monkeypatch):
+    kind = clock.kind(build_seconds=1.0)
+
+    def fails():
+        clock.built.append(clock.now)
+        raise BuildError("the compiler failed")
+
+    monkeypatch.setattr(kind, "_built", fails)
+    with pytest.warns(RuntimeWarning, match="the compiler failed"):
+        assert [clock.call(kind, 600) for _ in range(5)] == [None] * 5
+    assert len(clock.built) == 1
+    with pytest.raises(BuildError), exact.prepare():
+        clock.call(kind, 600)
+
+
+def test_a_process_finds_kept_kernels_without_the_compiler_of_networks(tmp_path):
+    """`prepare` keeps kernels of samples and of windows. A changed library is not used."""
+    code = """
+import sys
+import numpy as np, nsc.numpy
+from nsc.runtime import choosing
+x = np.random.default_rng(0).random((7, 50_000), dtype=np.float32)
+calls = (
+    lambda: nsc.numpy.median(x, axis=0),
+    lambda: nsc.numpy.median_filter(x, 3),
+    lambda: nsc.numpy.rolling(x, 6).median(),
+)
+{}
+print("nsc.compiler.network" in sys.modules, choosing.Kind is not None)
+"""
+    prepared = "with nsc.numpy.prepare():\n    [call() for call in calls]"
+    served = (
+        "choosing._LOADING = choosing._PROBE = 0.001\nchoosing.LEAST_SAMPLES = 1\n"
+        "before = nsc.numpy.kernels.ExactFunction.call\ncalled = []\n"
+        "nsc.numpy.kernels.ExactFunction.call = lambda *a, **k: called.append(0) or before(*a, **k)\n"
+        "[call() for call in calls]\nassert called"
+    )
+    environment = {**os.environ, "NSC_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+
+    def run(body):
+        return subprocess.run(
+            [sys.executable, "-c", code.format(body)], env=environment, capture_output=True, text=True
+        )
+
+    assert run(prepared).stdout.split()[0] == "True"
+    assert run(served).stdout.split()[0] == "False", run(served).stderr
+    for library in tmp_path.glob("*.so"):
+        library.write_bytes(library.read_bytes()[:-1])
+    assert "AssertionError" in run(served).stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_fork_while_a_kernel_is_built_goes_on():
+    code = """
+import os, threading, time
+import nsc.runtime.choosing as choosing
+building, ends = threading.Event(), threading.Event()
+kinds = [choosing.Kind(lambda: None, lambda: (building.set(), ends.wait())[1], 1.0, 2.0) for _ in range(2)]
+def build():
+    with choosing.prepare():
+        kinds[0].chosen(1, 1, lambda share: 1)
+threading.Thread(target=build, daemon=True).start()
+building.wait()
+child = os.fork()
+if child == 0:
+    ends.set()
+    with choosing.prepare():
+        os._exit(0 if [kind.chosen(1, 1, lambda share: 1) for kind in kinds] == [True, True] else 1)
+status = os.waitpid(child, 0)[1]
+ends.set()
+os._exit(os.waitstatus_to_exitcode(status))
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_calls_go_on_after_the_main_thread():
+    """Threads that outlive it, and functions of atexit, do their work alone."""
+    code = """
+import atexit, threading, time
+import numpy as np
+import nsc.numpy
+from nsc.runtime import threads
+threads.LEAST_WORK = 1
+x = np.random.default_rng(0).random((9, 40_000), dtype=np.float32)
+def work():
+    assert np.array_equal(nsc.numpy.sort(x, axis=0, workers=2), np.sort(x, axis=0))
+    print("done", flush=True)
+def later():
+    threading.main_thread().join()
+    work()
+atexit.register(work)
+threading.Thread(target=later).start()
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    assert done.stdout.split() == ["done", "done"], done.stderr
+
+
+@pytest.mark.parametrize("where", ["concurrent.futures.ThreadPoolExecutor.submit", "threading.Event.wait"])
+def test_nothing_is_written_after_an_interrupt(where, monkeypatch):
+    from nsc.runtime import threads
+
+    home, _, name = where.rpartition(".")
+    before = getattr(pkgutil.resolve_name(home), name)
+    written, interrupts = [], [KeyboardInterrupt, KeyboardInterrupt]
+
+    def interrupted(*arguments, **options):
+        result = before(*arguments, **options)
+        if interrupts and threading.current_thread() is threading.main_thread():
+            while not written:  # a helper is at work
+                time.sleep(0.001)
+            raise interrupts.pop()
+        return result
+
+    def do(part, parts):
+        written.append(None)
+        time.sleep(0.05)
+        written[written.index(None)] = part
+
+    threads.share_out(lambda part, parts: None, 2, 2)  # the pool has its thread
+    monkeypatch.setattr(where, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.share_out(do, 2, 3)
+    assert None not in written
+    count = len(written)
+    time.sleep(0.2)
+    assert len(written) == count
+
+
+SURPRISES = [
+    (lambda x: exact.median_filter(x, (3, 3)), r"\(3, 3, 1\) for colours .* \(1, 3, 3\) for a batch"),
+    (lambda x: exact.rank_filter(x, None, 3), "rank must be an integer, got None"),
+    (lambda x: exact.median_filter(x, 3, "constant", 1e39), "a number that float32 has"),
+    (lambda x: exact.median(np.ma.array(x.astype(np.uint8))), r"x.astype\(float\).filled"),
+    (lambda x: exact.median(x, weights=np.arange(5)), r"shape \(5, 6, 3\), got \(5,\); .* axis=0"),
+    (lambda x: exact.median(x.astype(object)), r"x.astype\(float\)"),
+    (lambda x: exact.rank_filter(x, 1, (17, 17, 1)), "scipy.ndimage"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), SURPRISES)
+def test_what_would_surprise_is_refused_with_what_to_do(call, message):
+    with pytest.raises(nsc.NscError, match=message):
+        call(np.zeros((5, 6, 3), np.float32))
+
+
+def test_a_frame_rolls_down_its_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.arange(25.0).reshape(5, 5))
+    expected = frame.rolling(3).median().to_numpy()
+    assert np.array_equal(exact.rolling(frame, 3).median(), expected, equal_nan=True)
+    assert exact.rolling(frame, 3, axis=1).median()[0, 4] == 3
+
+
+def test_the_rank_of_a_centred_window_is_that_of_its_last_value_in_the_array():
+    found = exact.rolling([10, 50, 20, 40, 30], 3, center=True, min_periods=1).rank()
+    assert found.tolist() == [2, 2, 2, 2, 1]
+    assert exact.rolling([78, 210], 8, center=True, min_periods=1).rank().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("weights", [None, "all"])
+def test_trimmed_means_do_not_depend_on_how_samples_are_cut(weights):
+    x = np.random.default_rng(0).random((1000, 129))
+    w = None if weights is None else np.random.default_rng(1).random(x.shape)
+    whole = exact.trimmed_mean(x, 0.1, axis=0, weights=w)
+    for column in (0, 64, 128):
+        part = slice(column, column + 1)
+        alone = exact.trimmed_mean(x[:, part], 0.1, axis=0, weights=None if w is None else w[:, part])
+        assert alone[0] == whole[column]
+
+
+@pytest.mark.parametrize("axes", [(0, 2), (2, 0)])
+def test_dask_arrays_with_an_empty_axis(axes):
+    array = pytest.importorskip("dask.array").zeros((5, 4, 0), chunks=(2, 3, 1))
+    with pytest.raises(nsc.OperandError, match="no values"):
+        exact.median(array, axis=axes)
+    assert exact.rolling(array, 3).median().compute().shape == (5, 4, 0)
+    assert exact.sort(array, axis=0, return_indices=True).indices.compute().shape == (5, 4, 0)
