@@ -101,7 +101,7 @@ class Kind(Generic[Kernel]):
             by_peer: runs the peer on about this share of the samples, and returns their number.
         """
         if _prepared:
-            return self._kernel or self._load(self._built)
+            return self.build()
         if samples < LEAST_SAMPLES or values < LEAST_VALUES:
             return None
         if self._by_peer == math.inf:
@@ -118,6 +118,14 @@ class Kind(Generic[Kernel]):
             self._pay(saved)
         return self._kernel
 
+    def build(self) -> Kernel:
+        """Return the kernel, built now.
+
+        Raises:
+            ToolchainError, BuildError, UnprovedError: it cannot be built.
+        """
+        return self._kernel or self._load(self._built)
+
     def _pay(self, saved: float) -> None:
         """Note what a kernel would save; load it, or build it, if that has paid."""
         self._lost += saved
@@ -128,7 +136,9 @@ class Kind(Generic[Kernel]):
             self._limit = math.inf
             try:
                 self._load(self._built)
-            except (ToolchainError, BuildError, UnprovedError) as error:
+            except UnprovedError:
+                pass
+            except (ToolchainError, BuildError) as error:
                 _warn(str(error))
 
     def _load(self, load: Callable[[], Kernel]) -> Kernel:

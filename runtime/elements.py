@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from nsc.contract.exact import ELEMENTS, for_element
-from nsc.errors import BuildError, PackageError
-from nsc.runtime.build import background, cache
-from nsc.runtime.build.first_call import BACKGROUND, way_to_build
+from nsc.errors import PackageError
+from nsc.runtime.build import cache
 from nsc.runtime.build.loading import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.locks import Lock
@@ -48,7 +46,6 @@ class ElementLibraries:
         self.name = name
         self._version, self._text, self._facts, self._function = version, text, facts, function
         self._functions: dict[str, Callable[..., int]] = {}
-        self._begun: set[str] = set()
         self._lock = Lock()
 
     def function(self, dtype: str) -> Callable[..., int]:
@@ -67,32 +64,6 @@ class ElementLibraries:
                 if element not in self._functions:
                     self._functions[element] = self._load(element)
         return self._functions[element]
-
-    def serves(self, dtype: str, build: str | None) -> bool:
-        """Say whether a call is to take `function`; if not, a thread builds it.
-
-        Args:
-            dtype: a key of ELEMENTS.
-            build: what the first call does, see `way_to_build`.
-
-        Raises:
-            ToolchainError: no compiler.
-        """
-        element = ELEMENTS[dtype]
-        if element in self._functions or way_to_build(build) != BACKGROUND:
-            return True
-        if element not in self._begun:
-            if cache.find(*self._source(dtype), find_toolchain(), self._version):
-                return True
-            self._begun.add(element)
-            background.begin(f"build of {self.name}", partial(self._take_over, dtype))
-        return False
-
-    def _take_over(self, dtype: str) -> None:
-        try:
-            self.function(dtype)
-        except (BuildError, OSError) as error:
-            warnings.warn(f"nsc: {self.name} stays with plain torch: {error}", RuntimeWarning, stacklevel=2)
 
     def build(self, dtype: str) -> cache.Artifact:
         """Return the library for a type of values; errors as in `function`."""

@@ -46,6 +46,10 @@ def share_out(do: Callable[[int, int], None], threads: int, parts: int) -> None:
         threads: how many at most, this one among them.
         parts: how many.
     """
+    if threads == 1 or parts == 1:
+        for part in range(parts):
+            do(part, parts)
+        return
     left, held = deque(range(parts)), [do]
     entered: list[bool] = []
     gone: list[bool] = []

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 @cache
-def exact_kind(n: int, ranks: tuple[int, ...] | None, dtype: str, has_indices: bool) -> Kind[ExactFunction]:
+def exact_kind(
+    n: int, ranks: tuple[int, ...] | None, dtype: str, has_indices: bool, peer: str = "NumPy"
+) -> Kind[ExactFunction]:
     """Return the calls of the exact kernel for a task.
 
     Args:
@@ -28,6 +30,7 @@ def exact_kind(n: int, ranks: tuple[int, ...] | None, dtype: str, has_indices: b
         ranks: the results, in this order; None: all values, sorted.
         dtype: a key of ELEMENTS.
         has_indices: whether calls ask for places too, which take a time of their own.
+        peer: whose time is compared.
     """
     task = f"exact {n} {ranks} {dtype}"
     return Kind(partial(_kept, task), partial(_built, task, n, ranks, dtype), _build_seconds(n), _factor(n))

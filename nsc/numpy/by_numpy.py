@@ -158,7 +158,7 @@ def _keys(rows: Array) -> Array:
     if rows.dtype.kind != "f":
         keys: Array = rows.astype(np.int64)
         return keys - (1 << 31) if rows.dtype == np.uint32 else keys
-    bits = (rows.astype(np.float32) + np.float32(0)).view(np.int32)  # -0 becomes 0
+    bits: Array = (rows.astype(np.float32) + np.float32(0)).view(np.int32)  # -0 becomes 0
     bits ^= (bits >> 31) & np.int32(0x7FFFFFFF)
     np.copyto(bits, np.int32(0x7FFFFFFF), where=np.isnan(rows))
-    return bits.astype(np.int64)
+    return np.asarray(bits, np.int64)

@@ -38,7 +38,7 @@ def small_of(array: Any) -> Array | None:
 
 def sort(array: Array, axis: int = -1) -> Array:
     _check(axis)
-    x = array.copy()
+    x: Array = array.copy()
     x.sort(axis)
     return x
 

@@ -1,9 +1,9 @@
 """Exact sorting and selection of tensors of any type along any axis, as torch users call it.
 
-Up to MOST values an exact kernel does the work, whatever network an operator relaxes. Its network is the
-smallest that nsc has for the task; it is proved and built when first used. torch.sort does the work for more
-values, for a task without a proof, on a device that is neither a CPU nor NVIDIA's, and where there is no
-compiler.
+Up to MOST values an exact kernel can do the work, whatever network an operator relaxes. Its network is the
+smallest that nsc has for the task. torch.sort does the work until the build of the kernel has paid, by the
+rule of nsc.runtime.choosing. It also does it for more values, for a task without a proof, on a device that
+is neither a CPU nor NVIDIA's, and where there is no compiler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from torch import Tensor
 
 from nsc.contract.exact import ELEMENTS, MOST
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
+from nsc.join.exact import exact_kernel, exact_kernel_of, exact_kind
 from nsc.operators.operands import axis_of
+from nsc.runtime.build.first_call import WAIT, way_to_build
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.dispatch.written_out import is_written_out
@@ -99,9 +101,6 @@ def _gathered(x: Tensor, axis: int, indices: Tensor) -> Tensor:
 @functools.lru_cache(maxsize=256)
 def _exact_kernel(spec: str) -> ExactKernel | None:
     """Return the exact kernel for an operator's task; None where `exact_kernel_of` has none."""
-    # Imported late: most programs that load a package sort nothing exactly, and need no network compiler.
-    from nsc.join.exact import exact_kernel_of
-
     return exact_kernel_of(find_kernel(spec))
 
 
@@ -123,12 +122,50 @@ def _values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
 
 
 def _worker(x: Tensor, spec: str) -> ExactSort:
-    """Return what sorts a tensor: its exact kernel, built, or torch.sort."""
-    exact = _exact_kernel(spec) if x.is_cpu or x.is_cuda else None
-    worker = None if exact is None else _kernel_sort(exact, x, find_kernel(spec).first_call)
-    if worker is not None:
-        return worker
-    return _torch_sort(spec)
+    """Return what sorts a tensor for an operator: torch, its exact kernel, or a choice of them."""
+    kernel, peer = find_kernel(spec), _torch_sort(spec)
+    if x.is_cpu and kernel.n <= MOST:
+        ranks = None if kernel.outputs is None else tuple(kernel.outputs.ranks)
+        return _ChosenSort(ranks, peer, way_to_build(kernel.first_call) == WAIT)
+    exact = _exact_kernel(spec) if x.is_cuda else None
+    return (None if exact is None else _on_gpu(exact, x)) or peer
+
+
+class _ChosenSort:
+    """Sorts tensors on the CPU by torch.sort, or by an exact kernel where that has paid.
+
+    Args:
+        ranks: which results are wanted, in their order; None: all.
+        peer: sorts by torch.
+        builds: whether the kernel is built at the first call.
+    """
+
+    def __init__(self, ranks: tuple[int, ...] | None, peer: TorchSort, builds: bool = False) -> None:
+        self._ranks, self._peer, self._builds = ranks, peer, builds
+
+    def sorted(
+        self, x: Tensor, dim: int, descending: bool, index_dtype: torch.dtype | None
+    ) -> tuple[Tensor, Tensor | None]:
+        if not x.numel():
+            return self._peer.sorted(x, dim, descending, index_dtype)
+        n = x.shape[dim]
+        kind = exact_kind(n, self._ranks, DTYPE_NAMES[x.dtype], index_dtype is not None, "torch")
+        samples = x.numel() // n
+
+        def probe(share: float) -> int:
+            # A share of the longest other axis.
+            other = max((axis for axis in range(x.dim()) if axis != dim), key=x.shape.__getitem__)
+            part = x.narrow(other, 0, max(1, int(share * x.shape[other])))
+            self._peer.sorted(part, dim, descending, index_dtype)
+            return part.numel() // n
+
+        try:
+            kernel = kind.build() if self._builds else kind.chosen(samples, x.numel(), probe)
+        except (ToolchainError, UnprovedError):
+            kernel = None
+        with kind.timed(kernel, samples):
+            worker = self._peer if kernel is None else CpuSort(kernel)
+            return worker.sorted(x, dim, descending, index_dtype)
 
 
 def _torch_sort(spec: str, says_stable: bool = True) -> TorchSort:
@@ -136,21 +173,13 @@ def _torch_sort(spec: str, says_stable: bool = True) -> TorchSort:
     return TorchSort(None if outputs is None else outputs.ranks, says_stable)
 
 
-def _kernel_sort(exact: ExactKernel, x: Tensor, build: str | None = None) -> ExactSort | None:
-    """Return an exact kernel on a tensor's device; None where it cannot be built or loaded now."""
-    dtype = DTYPE_NAMES[x.dtype]
+def _on_gpu(exact: ExactKernel, x: Tensor) -> ExactSort | None:
+    """Return an exact kernel on a tensor's GPU; None where it cannot be built or loaded now."""
     try:
-        if x.is_cuda:
-            program = exact_cuda.program_of(exact.source, dtype, x.device)
-            return exact_cuda.CudaSort(exact.source, program)
-        return _cpu_sort(exact, dtype) if exact.serves(dtype, build) else None
+        program = exact_cuda.program_of(exact.source, DTYPE_NAMES[x.dtype], x.device)
+        return exact_cuda.CudaSort(exact.source, program)
     except ToolchainError:
         return None
-
-
-@functools.lru_cache(maxsize=256)
-def _cpu_sort(exact: ExactKernel, dtype: str) -> CpuSort:
-    return CpuSort(exact.function(dtype))
 
 
 def select_rows(x: Tensor, rank: int) -> Tensor:
@@ -175,26 +204,30 @@ def select_along(x: Tensor, axis: int, ranks: tuple[int, ...]) -> Sorted:
 
     As `hard_sort`, for ranks that no operator was compiled for.
     """
-    worker = (_selecting(x, axis, ranks) if way_of(x) is PLAIN else None) or _torch_selecting(ranks)
+    worker: ExactSort = _torch_selecting(ranks)
+    if way_of(x) is PLAIN and x.shape[axis] <= MOST:
+        if x.is_cuda:
+            worker = _selecting(x, axis, ranks) or worker
+        elif x.is_cpu and places_fit(x.shape[axis], x.itemsize):
+            worker = _ChosenSort(ranks, _torch_selecting(ranks))
     values, places = worker.sorted(x.detach(), axis, False, torch.int64)
     assert places is not None
     return Sorted(_gathered(x, axis, places) if x.requires_grad else values, places)
 
 
-def _torch_selecting(ranks: tuple[int, ...]) -> ExactSort:
+def _torch_selecting(ranks: tuple[int, ...]) -> TorchSort:
     return TorchSort(ranks, not is_written_out())
 
 
 def _selecting(x: Tensor, axis: int, ranks: tuple[int, ...]) -> ExactSort | None:
-    """Return the exact kernel for some ranks; None where there is none."""
+    """Return the exact kernel for some ranks on a GPU; None where there is none."""
     from nsc.compiler import selection
-    from nsc.join.exact import exact_kernel
 
     n = x.shape[axis]
-    if n > MOST or not (x.is_cuda or places_fit(n, x.itemsize)):
+    if n > MOST:
         return None
     try:
-        return _kernel_sort(exact_kernel(n, selection.ranks(*ranks)), x)
+        return _on_gpu(exact_kernel(n, selection.ranks(*ranks)), x)
     except UnprovedError:
         return None
 

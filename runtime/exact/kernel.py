@@ -146,7 +146,3 @@ class ExactKernel:
     def build(self, dtype: str) -> Artifact:
         """Return the library for a type of values; errors as in `function`."""
         return self._libraries.build(dtype)
-
-    def serves(self, dtype: str, build: str | None) -> bool:
-        """Say whether a call is to take `function`; see `ElementLibraries.serves`."""
-        return self._libraries.serves(dtype, build)

@@ -224,5 +224,5 @@ def test_where_windows_are_selected_from(monkeypatch):
     def unproved(*arguments):
         raise UnprovedError("no method settled it")
 
-    monkeypatch.setattr("nsc.join.exact.exact_kernel", unproved)
+    monkeypatch.setattr("nsc.operators.exact.exact_kernel", unproved)
     assert exact._selecting_on_gpu(gpu, 4) is None

@@ -19,7 +19,7 @@ import nsc
 from nsc.compiler import families
 from nsc.operators.exact import DTYPE_NAMES
 
-pytestmark = pytest.mark.slow("exact sorting of many sizes is built")
+pytestmark = [pytest.mark.slow("exact sorting of many sizes is built"), pytest.mark.usefixtures("kernels")]
 
 WIRES = (1, 2, 5, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}
@@ -159,7 +159,7 @@ def long_operator(n, **options):
 @pytest.fixture
 def no_exact_kernels(monkeypatch):
     """Fail where a network is compiled for a call."""
-    monkeypatch.setattr("nsc.join.exact.compile_exact", None)
+    monkeypatch.setattr("nsc.compiler.exact.compiling.compile_exact", None)
 
 
 LONG = {
@@ -233,7 +233,7 @@ def test_a_task_whose_best_network_is_unproved(dtype, monkeypatch):
     def unproved(*args):
         raise nsc.UnprovedError("no method settled it")
 
-    monkeypatch.setattr("nsc.join.exact.compile_exact", unproved)
+    monkeypatch.setattr("nsc.compiler.exact.compiling.compile_exact", unproved)
     op, x = nsc.compile("odd_even", 13), (9 * torch.randn(4, 13, 20)).to(getattr(torch, dtype))
     values, indices = op.hard_sort(x, 1, descending=True)
     expected = torch.sort(x, dim=1, descending=True, stable=True)
