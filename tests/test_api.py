@@ -281,6 +281,7 @@ def test_names_that_no_package_may_have(name):
         nsc.compile("bitonic", 4, name=name)
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_python_sets_the_limits_of_a_proof():
     """A proof that ends at a limit names it, and is not kept."""
     for call in (nsc.compile, functools.partial(nsc.compile, select=nsc.top_k(1), remove_redundant=True)):

@@ -192,6 +192,7 @@ def test_equal_scores_of_a_list_that_is_stored_by_relevance_look_neither_good_no
         assert loss.item() == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.slow("a model trains")
 def test_a_model_that_starts_at_zero_learns_as_one_that_starts_at_random():
     """A last layer of zeros makes all scores equal."""
     generator = torch.Generator().manual_seed(0)
