@@ -238,7 +238,7 @@ def test_the_reference_has_every_public_name():
         for name in module.__all__
         if not inspect.ismodule(getattr(module, name))
     }
-    assert public == set(found)
+    assert public - set(found) == set()
 
 
 @pytest.mark.nightly("the site is built")
