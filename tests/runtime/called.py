@@ -39,6 +39,18 @@ from nsc.nn import (
 
 N = 3
 BOTH = ("float32", "float64")
+# Losses of rankings, and statistics, as modules: what each needs beside its network.
+LOSSES_AND_STATISTICS: dict[type[Any], dict[str, Any]] = {
+    SpearmanLoss: {},
+    NDCGLoss: {"k": 3},
+    PrecisionAtK: {"k": 2},
+    MRRLoss: {"k": 2},
+    Quantile: {"q": 0.3},
+    Median: {},
+    TrimmedMean: {"proportion": 0.3},
+    MedianAbsoluteDeviation: {},
+    SoftTopK: {"k": 2},
+}
 
 
 @dataclass(frozen=True)

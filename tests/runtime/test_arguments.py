@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from called import LOSSES_AND_STATISTICS
 
 import nsc
 from nsc.compat import DiffSortNet
@@ -18,21 +19,14 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
 from nsc.nn import (
     ListRankLoss,
-    Median,
-    MedianAbsoluteDeviation,
     MedianFilter2d,
-    MRRLoss,
-    NDCGLoss,
-    PrecisionAtK,
-    Quantile,
     RankFilter2d,
     SelectionNetwork,
     SoftTopK,
     SortingNetwork,
-    SpearmanLoss,
     TopKCrossEntropy,
-    TrimmedMean,
 )
+from nsc.nn.ranking import RankingLoss
 
 SWAP = [(0, 1)]
 X = torch.tensor([[3.0, 1.0, 2.0, 0.0]])
@@ -124,16 +118,11 @@ def of_rows(method, **options):
 
 # Losses and statistics that are modules: what each needs beside its network, and what it is called with.
 STATISTICS = {
+    **{
+        kind: (options, (RANKS,) if issubclass(kind, RankingLoss) else ())
+        for kind, options in LOSSES_AND_STATISTICS.items()
+    },
     ListRankLoss: ({}, (RANKS,)),
-    SpearmanLoss: ({}, (RANKS,)),
-    NDCGLoss: ({}, (RANKS,)),
-    PrecisionAtK: ({"k": 2}, (RANKS,)),
-    MRRLoss: ({}, (RANKS,)),
-    Quantile: ({"q": 0.3}, ()),
-    Median: ({}, ()),
-    TrimmedMean: ({"proportion": 0.3}, ()),
-    MedianAbsoluteDeviation: ({}, ()),
-    SoftTopK: ({"k": 2}, ()),
     TopKCrossEntropy: ({"classes": 4, "p_k": (0.5, 0.5)}, (torch.tensor([1]),)),
 }
 

@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 import torch
+from called import LOSSES_AND_STATISTICS
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 import nsc
@@ -206,17 +207,8 @@ def rows_of(kind, lists):
     return list(lists[0].split(lists[1].diff().tolist()))
 
 
-LAYERS = {
-    "networks": (nsc.nn.SortingNetwork, {}),
-    "Spearman": (nsc.nn.SpearmanLoss, {"reduction": "none"}),
-    "NDCG": (nsc.nn.NDCGLoss, {"k": 3, "reduction": "none"}),
-    "precision": (nsc.nn.PrecisionAtK, {"k": 4}),
-    "MRR": (nsc.nn.MRRLoss, {"k": 2}),
-    "quantile": (nsc.nn.Quantile, {"q": (0.2, 0.5)}),
-    "median": (nsc.nn.Median, {}),
-    "trimmed mean": (nsc.nn.TrimmedMean, {"proportion": 0.2}),
-    "deviation": (nsc.nn.MedianAbsoluteDeviation, {}),
-    "soft top k": (nsc.nn.SoftTopK, {"k": 2}),
+LAYERS = {"SortingNetwork": (nsc.nn.SortingNetwork, {})} | {
+    kind.__name__: (kind, options) for kind, options in LOSSES_AND_STATISTICS.items()
 }
 
 
@@ -263,7 +255,7 @@ def test_a_layer_without_n_takes_lists_of_every_kind(name, kind):
     if hasattr(layer, "reduction"):
         result = layer(lists, lists_of(kind, [row.abs() for row in rows]))
         expected = layer(padded, padded.abs(), **lengths)
-    elif name in ("networks", "soft top k"):
+    elif name in ("SortingNetwork", "SoftTopK"):
         result = rows_of(kind, getattr(layer, "sort", layer)(lists))
         rows = zip(getattr(layer, "sort", layer)(padded, **lengths), lengths["lengths"], strict=True)
         expected = [row[:length] for row, length in rows]
