@@ -13,7 +13,7 @@ from torch import Tensor
 from nsc.api import Options, compile
 from nsc.arguments import flag, real, shown_number, whole
 from nsc.compiler.describe import Named, is_family
-from nsc.errors import LoweringError, OperandError, OperandTypeError
+from nsc.errors import LoweringError, NetworkError, OperandError, OperandTypeError
 from nsc.nn import functional
 from nsc.operators.operands import k_of
 from nsc.operators.operator import Operator
@@ -123,12 +123,12 @@ class SortingLayer(Layer[Sorter | Sizes]):
             raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
         if isinstance(network, Sorter | Sizes):
             refuse_options(network, n=n, **options)
-        elif (number := whole(network)) is not None:
+        elif n is None and (number := whole(network)) is not None:
             known = inspect.signature(type(self)).parameters
             ways = [argument(name, number) for name in ("k", "n") if name in known]
-            raise OperandTypeError(
-                f"{type(self).__name__}: the first argument names a network, got {number}: pass "
-                f"{' or '.join(ways)} by name"
+            raise NetworkError(
+                f"{type(self).__name__}: a network is named by a family, a file, a Network or a list of "
+                f"comparators, got int: pass {' or '.join(ways)} by name"
             )
         elif "select" in options:
             raise LoweringError(

@@ -124,7 +124,7 @@ class PlainLoss(torch.autograd.Function):
         ctx.routing, ctx.spec, ctx.is_mean = routing, spec, is_mean
         ctx.save_for_backward(x, steepness, target, x_grad, steepness_grad, target_grad)
         ctx.set_materialize_grads(False)
-        return losses.mean() if is_mean else losses
+        return mean(losses) if is_mean else losses
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None) -> Gradients:
@@ -145,6 +145,11 @@ class PlainLoss(torch.autograd.Function):
         of_samples = loss_grad if ctx.is_mean else loss_grad.unsqueeze(-1)
         of_target = None if target_grad is None else of_samples.unsqueeze(-1) * target_grad
         return of_samples * x_grad, of_steepness, of_target, None, None, None, None
+
+
+def mean(losses: Tensor) -> Tensor:
+    """Return the mean with the bits that a sum of weighted losses has, which is one in float64."""
+    return losses.mean(dtype=torch.float64).to(losses.dtype)
 
 
 # How both are called. `Function.apply` looks for transforms of torch.func first, which takes as long as a

@@ -8,7 +8,7 @@ from torch import Tensor
 # Defines the operators of torch.ops.nsc.
 import nsc.runtime.dispatch.operators  # noqa: F401
 from nsc.runtime.dispatch import by_class
-from nsc.runtime.dispatch.autograd import apply_loss, apply_relax
+from nsc.runtime.dispatch.autograd import apply_loss, apply_relax, mean
 from nsc.runtime.dispatch.by_class import Classes
 from nsc.runtime.dispatch.ways import PLAIN, Way
 from nsc.runtime.dispatch.written_out import is_written_out
@@ -65,7 +65,7 @@ def loss(
     is_mean: bool,
     classes: Classes = (),
 ) -> Tensor:
-    """Run a routing that is a loss and return it for each sample, (batch,), or its mean, 0-d.
+    """Run a routing that is a loss and return it for each sample, (batch,), or, of plain tensors, its mean.
 
     Arguments as in `relax`. If a gradient will be needed, it is computed in the same pass over P, block by
     block.
@@ -75,10 +75,9 @@ def loss(
             case Way.PLAIN:
                 return apply_loss(x, steepness, target, routing, kernel.spec, is_mean, classes)  # type: ignore[no-any-return]
             case Way.COMPILED if not is_written_out():
-                losses = torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]
-                return losses.mean() if is_mean else losses  # type: ignore[no-any-return]
+                return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]  # type: ignore[no-any-return]
             case _:  # no transform could differentiate the gradient that `nsc::loss` works out
                 pass
     losses = relax(kernel, way, x, steepness, target, routing, classes)[1]
     assert losses is not None
-    return losses.mean() if is_mean else losses
+    return mean(losses) if is_mean else losses
