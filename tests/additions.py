@@ -19,11 +19,13 @@ class Addition:
         heading: its section of CONTRIBUTING.md.
         changes: file to what makes its new text of its old one; "" is the text of a new file.
         program: Python that fails unless the addition works.
+        tests: of the project, which must pass with the addition too: those with a list of such things.
     """
 
     heading: str
     changes: dict[str, Change]
     program: str
+    tests: tuple[str, ...]
 
 
 def new_file(text: str) -> Change:
@@ -115,6 +117,10 @@ assert torch.allclose(values, plain, rtol=1e-12), (values, plain)
 assert torch.autograd.gradcheck(lambda x: op.sort(x, 1.5), x)
 assert "toy: {" in nsc.draw("bitonic", 4, relaxation="toy").html
 """,
+    (
+        "tests/contract",
+        "tests/audit/test_relaxed_reference.py",
+    ),
 )
 
 FAMILY = Addition(
@@ -123,12 +129,13 @@ FAMILY = Addition(
         "compiler/families/classic.py": before(
             "def odd_even_merge(",
             '''def toy(n: int) -> Network:
-    """Return bubble sort: the largest value moves to the last wire, then the second largest.
+    """Return the odd-even transposition network that begins with wires 1 and 2.
 
     Source: a test.
     """
-    pairs = [(wire, wire + 1) for end in range(n - 1, 0, -1) for wire in range(end)]
-    return Network.from_layers(n, [[pair] for pair in pairs])
+    n = _check_quadratic("toy", n)
+    wires = np.arange(n - 1)
+    return _network(n, (_pair(wires[(layer + 1) % 2 :: 2], 1) for layer in range(n)))
 
 
 ''',
@@ -145,6 +152,10 @@ done = CliRunner().invoke(main, ["verify", "toy", "--n", "9"])
 assert done.output.startswith("sorts: 9 wires, 36 comparators"), done.output
 assert "toy" in CliRunner().invoke(main, ["list", "--n", "9"]).output
 """,
+    (
+        "tests/compiler/test_families.py",
+        "tests/cli/test_showing.py",
+    ),
 )
 
 FORMAT = Addition(
@@ -161,18 +172,24 @@ from nsc.compiler.progress import Progress
 
 
 def _recognises(text: str) -> bool:
-    return text.startswith("toy ")
+    return text.startswith("toy")
 
 
 def _parse(text: str, progress: Progress) -> Listing:
-    return Listing(pairs_of(text.removeprefix("toy "), rf"{WIRE}>{WIRE}(?: |$)", "0>1", progress))
+    return Listing(pairs_of(text.removeprefix("toy"), rf" {WIRE}>{WIRE}", "0>1", progress))
 
 
 def _write(network: Network) -> str:
-    return "toy " + " ".join(f"{lo}>{hi}" for lo, hi in network.comparators.tolist()) + "\\n"
+    return "toy" + "".join(f" {lo}>{hi}" for lo, hi in network.comparators.tolist()) + "\\n"
 
 
-FORMAT = Format(example="toy 0>1", suffixes=(".toy",), recognises=_recognises, parse=_parse, write=_write)
+FORMAT = Format(
+    example="toy 0>2 1>3 0>1 2>3 1>2",
+    suffixes=(".toy",),
+    recognises=_recognises,
+    parse=_parse,
+    write=_write,
+)
 '''),
         "compiler/formats/reading.py": both(
             before("    table,\n)", "    toy,\n"),
@@ -191,6 +208,10 @@ nsc("convert", "net.json", "net.toy")
 assert open("net.toy").read().split() == ["toy", "0>2", "1>3", "0>1", "2>3", "1>2"]
 assert nsc("verify", "net.toy").startswith("sorts")
 """,
+    (
+        "tests/compiler/test_formats.py",
+        "tests/compiler/test_format_choices.py",
+    ),
 )
 
 TARGET = Addition(
@@ -288,6 +309,10 @@ assert list(values) == [1, 2, 3, 4, 5]
 op = nsc.load(folder)
 assert op.hard_sort(torch.tensor([3.0, 1, 2, 5, 4]))[0].tolist() == [1, 2, 3, 4, 5]
 """,
+    (
+        "tests/contract",
+        "tests/cli/test_compiling.py",
+    ),
 )
 
 LOSS = Addition(
@@ -372,6 +397,11 @@ with torch.autograd.forward_ad.dual_level():  # by the reference
     dual = torch.autograd.forward_ad.make_dual(x.detach(), torch.ones_like(x))
     assert torch.allclose(op.loss("toy", dual, target, 2.0), loss, rtol=1e-12)
 """,
+    (
+        "tests/contract",
+        "tests/library/test_library.py",
+        "tests/runtime/test_losses.py",
+    ),
 )
 
 PASS = Addition(
@@ -404,6 +434,10 @@ from nsc.compiler.verify import Budget, sort
 twice = nsc.Network.from_layers(2, [[(0, 1)], [(0, 1)]])
 assert optimize(twice, sort(2), Budget()).network.size == 1
 """,
+    (
+        "tests/compiler/test_passes.py",
+        "tests/compiler/test_optimize.py",
+    ),
 )
 
 METHOD = Addition(
@@ -436,6 +470,11 @@ proof = nsc.verify("odd_even", 2, certificate="two.cert")
 assert (proof.verdict.value, proof.method) == ("proved", "toy"), proof
 assert "proof exhaustion" in Path("two.cert").read_text()
 """,
+    (
+        "tests/compiler/test_keeping.py",
+        "tests/cli/test_verifying.py",
+        "tests/test_certificates.py",
+    ),
 )
 
 ADDITIONS = (RELAXATION, FAMILY, FORMAT, TARGET, LOSS, PASS, METHOD)

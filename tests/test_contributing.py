@@ -21,9 +21,9 @@ def listed_files(heading: str) -> set[str]:
 
 @pytest.fixture
 def copy(tmp_path):
-    """Return a copy of the project's rooms."""
+    """Return a copy of the project's rooms, and of what its tests need."""
     folder = tmp_path / "copy"
-    copy_project(ROOMS, folder)
+    copy_project((*ROOMS, "docs", "tests", "tools", "pyproject.toml", "CONTRIBUTING.md"), folder)
     return folder
 
 
@@ -35,7 +35,7 @@ def test_an_addition_touches_the_files_that_are_listed(addition: Addition):
 
 @pytest.mark.nightly("additions run in a copy of the project")
 @pytest.mark.parametrize("addition", ADDITIONS, ids=lambda addition: addition.heading)
-def test_an_addition_works(addition: Addition, copy, tmp_path, monkeypatch):
+def test_an_addition_works_and_breaks_no_test(addition: Addition, copy, tmp_path, monkeypatch):
     for file, change in addition.changes.items():
         path = copy / file
         text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -44,12 +44,23 @@ def test_an_addition_works(addition: Addition, copy, tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_text(changed, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(copy))
-    result = subprocess.run(
-        [sys.executable, "-c", addition.program], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
+    for command, folder in (
+        (("-c", addition.program), tmp_path),
+        (("-m", "pytest", "-q", "-m", "not nightly and not slow", *addition.tests), copy),
+    ):
+        result = subprocess.run(
+            [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=600
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_heading_has_its_addition():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert re.findall(r"^### (.*)$", text, re.MULTILINE) == [addition.heading for addition in ADDITIONS]
+
+
+def test_every_file_that_is_named_is_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./-]+/[\w.-]+\.\w+)`", text))
+    assert len(named) > 20
+    assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
