@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from nsc.contract.routings import IGNORED
-from nsc.operators.lists import Lists, lists_of
+from nsc.errors import OperandError
+from nsc.operators.lists import Lists, filled, lists_of
 from nsc.operators.operands import cast
 
 
@@ -78,8 +79,8 @@ class Arrangement(NamedTuple):
 
     def selected(self, result: Tensor, is_there: Tensor, columns: int = 0) -> Tensor:
         """Return a result with a row for each of some ranks, of which some may not be there."""
-        is_missing = ~is_there.reshape(is_there.shape + (1,) * columns)
-        return self._back(result.masked_fill(is_missing, self.fill), columns)
+        is_kept = is_there.reshape(is_there.shape + (1,) * columns)
+        return self._back(filled(result, is_kept, self.fill), columns)
 
     def of_entries(self, result: Tensor) -> Tensor:
         """Return a result with a number for each entry."""
@@ -120,14 +121,26 @@ def arrangement_of(
 
     Raises:
         OperandTypeError, OperandError: as of `lists_of`.
+        OperandError: a fill that integers or booleans cannot be.
     """
     if axis == x.dim() - 1:
         axis = None
     if lengths is None and mask is None and axis is None and n is None:
         return AS_IT_IS
     moved = Arrangement(axis, x.dim() > 0, None, fill)
+    _check_fill(caller, x.dtype, fill)
     if isinstance(mask, Tensor) and mask.shape == x.shape:
         mask = moved.at_end(mask, 0)
     keys = moved.at_end(x, 0)
     missing = None if n is None else n - keys.shape[-1]
     return moved._replace(lists=lists_of(caller, keys, lengths, mask, n), missing=missing)
+
+
+def _check_fill(caller: str, dtype: torch.dtype, fill: float) -> None:
+    if not fill or dtype.is_floating_point or dtype.is_complex:
+        return
+    least, most = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    if not (least <= fill <= most and fill == int(fill)):
+        raise OperandError(
+            f"{caller}: fill must be a whole number in {least} … {most} for {dtype}, got {fill}"
+        )

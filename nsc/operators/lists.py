@@ -62,7 +62,7 @@ class Lists:
             columns: how many axes stand behind the entries.
         """
         moved = operand if self._order is None else _gathered(operand, self._order, columns)
-        return _filled(moved, _of_columns(self.is_entry, columns), other)
+        return filled(moved, _of_columns(self.is_entry, columns), other)
 
     def shares_in_front(self, shares: Tensor) -> Tensor:
         """Return shares (…, n, n) of ranks and entries, with the entries in front, else 0."""
@@ -72,12 +72,12 @@ class Lists:
 
     def of_ranks(self, result: Tensor, fill: float, columns: int = 0) -> Tensor:
         """Return a result that has a row for each rank, with a number for the ranks that there are not."""
-        return _filled(result, _of_columns(self.is_entry, columns), fill)
+        return filled(result, _of_columns(self.is_entry, columns), fill)
 
     def of_entries(self, result: Tensor, fill: float) -> Tensor:
         """Return a result (…, n) of the entries in their places, with a number in the other places."""
-        filled = _filled(result, self.is_entry, fill)
-        return filled if self._place is None else filled.gather(-1, self._place)
+        result = filled(result, self.is_entry, fill)
+        return result if self._place is None else result.gather(-1, self._place)
 
     def places(self, indices: Tensor) -> Tensor:
         """Return indices (…, n) of places in front as those in the sample."""
@@ -159,6 +159,8 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
 
 
 _NO_LENGTHS = (torch.bool,)
+# What torch does not gather, and dtypes of as many bits that it does.
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 # Most places whose table is kept: it has a row for each count.
 _TABLE = 256
 
@@ -183,11 +185,11 @@ def _inverse(places: Tensor) -> Tensor:
     return torch.empty_like(places).scatter_(-1, places, numbers)
 
 
-def _filled(tensor: Tensor, is_kept: Tensor, other: float) -> Tensor:
+def filled(tensor: Tensor, is_kept: Tensor, other: float) -> Tensor:
     """Return a tensor of the same dtype with another number where `is_kept` is false."""
     if tensor.is_floating_point():
         return torch.where(is_kept, tensor, other)  # two thirds of masked_fill's time
-    return tensor.masked_fill(~is_kept, other)
+    return torch.where(is_kept, tensor, torch.full_like(tensor, other))  # of bool too
 
 
 def _of_columns(of_entries: Tensor, columns: int) -> Tensor:
@@ -195,5 +197,12 @@ def _of_columns(of_entries: Tensor, columns: int) -> Tensor:
 
 
 def _gathered(operand: Tensor, order: Tensor, columns: int) -> Tensor:
-    index = _of_columns(order, columns).expand(operand.shape)
-    return operand.gather(-1 - columns, index)
+    return gathered(operand, _of_columns(order, columns).expand(operand.shape), -1 - columns)
+
+
+def gathered(tensor: Tensor, index: Tensor, axis: int = -1) -> Tensor:
+    """Return what torch.gather does, of every dtype."""
+    signed = _SIGNED.get(tensor.dtype)
+    if signed is None:
+        return tensor.gather(axis, index)
+    return tensor.view(signed).gather(axis, index).view(tensor.dtype)

@@ -14,7 +14,7 @@ from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.operators.arrangement import Arrangement
 from nsc.operators.exact import Sorted
-from nsc.operators.lists import Lengths, Mask, last_of
+from nsc.operators.lists import Lengths, Mask, gathered, last_of
 from nsc.operators.operands import Steepness, kept_or_new
 from nsc.operators.operator import Operator
 from nsc.operators.rows import check_shares, losses_of_rows
@@ -232,7 +232,7 @@ class Selector(Operator):
         keys = arranged.at_end(x, last_of(x.dtype, descending=self._largest_alone))
         behind = self._behind(arranged)
         if behind is not None:
-            keys = keys.gather(-1, behind)
+            keys = gathered(keys, behind)
         values, indices = self._exact("hard_select", keys, -1, False, False, index_dtype)
         selected = self._of_ranks(arranged, values)
         if flag("values_only", values_only, OperandTypeError):

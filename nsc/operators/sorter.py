@@ -175,7 +175,7 @@ class Sorter(Operator):
         tensor([3., 1., 2., 0.])
         """
         arranged = self._arranged("rank", x, dim, lengths, mask, fill)
-        ranks = kept_or_new(_all_ranks, x, self.n, x.dtype)
+        ranks = kept_or_new(_all_ranks, x, self.n, x.dtype if x.is_floating_point() else torch.int64)
         keys, lists = arranged.keys(x), arranged.lists
         column = self._run("rank", keys, steepness, ranks, "transposed", is_shared=True, lists=lists)[1]
         found = column.squeeze(-1)

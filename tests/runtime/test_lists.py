@@ -141,6 +141,27 @@ def test_lengths_of_every_integer_dtype_say_the_same(op, dtype):
         op.sort(x, lengths=torch.tensor([3, 0, 7, 6]).to(getattr(torch, dtype)))
 
 
+@pytest.mark.parametrize("dtype", [*INTEGERS, "int64", "bool"])
+def test_values_of_every_integer_dtype_are_sorted_exactly(op, dtype):
+    numbers = torch.tensor([[3, 1, 2, 0, 5, 4], [2, 2, 1, 0, 0, 1]])
+    x, mask = numbers.to(getattr(torch, dtype)), torch.tensor([[1, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1]]).bool()
+    lengths = torch.tensor([4, 2])
+    for lists in ({"mask": mask}, {"lengths": lengths}):
+        takes_part = lists.get("mask", torch.arange(N) < lengths.unsqueeze(-1))
+        for descending in (False, True):
+            result = op.hard_sort(x, descending=descending, fill=1, **lists)
+            assert result.values.dtype == x.dtype
+            for sample, part, values in zip(x.long(), takes_part, result.values.long(), strict=True):
+                expected = sample[part].sort(descending=descending).values
+                assert values.tolist() == [*expected.tolist(), *[1] * (N - len(expected))]
+        largest = nsc.compile("bitonic", N, select=nsc.top_k(2)).hard_select(x, **lists).values
+        sorted_values = op.hard_sort(x, descending=True, **lists).values
+        assert torch.equal(largest, sorted_values[:, :2])
+    for fill in (0.5, math.inf, math.nan, 2.0**70):
+        with pytest.raises(nsc.OperandError, match=rf"fill must be a whole number in .* for torch.{dtype}"):
+            op.hard_sort(x, lengths=lengths, fill=fill)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["lengths", "mask"])
 def test_nothing_else_matters_and_nothing_else_gets_a_gradient(op, method, kind):

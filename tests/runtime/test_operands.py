@@ -39,6 +39,9 @@ BAD_OPERANDS = {
         r"int64 .*\.float\(\)",
     ),
     "booleans": (lambda op: op.sort(torch.zeros(4, dtype=torch.bool)), nsc.OperandTypeError, "bool"),
+    "booleans ranked": (lambda op: op.rank(X > 0), nsc.OperandTypeError, "bool is not served"),
+    "unsigned ranked": (lambda op: op.rank(RANKS.to(torch.uint16)), nsc.OperandTypeError, "uint16 is not"),
+    "complex ranked": (lambda op: op.rank(X * 1j), nsc.OperandTypeError, "complex64 is not served"),
     "complex sorted": (
         lambda op: op.hard_sort(torch.zeros(4, dtype=torch.complex64)),
         nsc.OperandTypeError,
