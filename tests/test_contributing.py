@@ -46,7 +46,7 @@ def test_an_addition_works_and_breaks_no_test(addition: Addition, copy, tmp_path
     monkeypatch.setenv("PYTHONPATH", str(copy))
     for command, folder in (
         (("-c", addition.program), tmp_path),
-        (("-m", "pytest", "-q", "-m", "not nightly and not slow", *addition.tests), copy),
+        (("-m", "pytest", "-q", "-m", "not nightly", *addition.tests), copy),
     ):
         result = subprocess.run(
             [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=600
