@@ -5,12 +5,12 @@
     values, indices = nsc.numpy.topk(scores, 8)
     middle = nsc.numpy.nanmedian(stack, axis=0)
 
-The first call for a length of the axis proves a network. The first for a type builds its kernel. Both are
-kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number.
-Ties keep their order where indices are asked for. A sort of values alone leaves -0 before 0.
+NumPy serves until a kernel has paid for its build: docs/exact.md has the rule, and `prepare` builds at once.
+Kernels are proved, and kept on disk. They sort axes of up to MOST values. Results are the same, but zeros may
+lose their signs.
 
-NumPy sorts axes of more than MOST values, and, after one warning, every axis where there is no compiler.
-Results are the same, but -0 and 0 may come in any order.
+Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number. Ties keep their
+order where indices are asked for.
 
 Masked arrays, matrices and other subclasses are refused: the result would lose what they say beyond their
 numbers. Memory maps are taken. Arrays in the other byte order are converted.
