@@ -20,7 +20,8 @@ from scipy import ndimage
 
 import nsc
 import nsc.numpy as exact
-from nsc.numpy import kernels
+from nsc.compiler.exact import compiling
+from nsc.join import exact as join
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -90,7 +91,7 @@ MODES = ("reflect", "nearest", "mirror", "wrap", "constant")
 
 def test_every_function_is_called():
     calls = {name.split()[0] for name in (*ALONG, *OVER)} | {"median_filter", "rank_filter", "rolling"}
-    others = {"MOST", "Rolling", "Sorted", "get_num_threads", "set_num_threads"}
+    others = {"MOST", "Rolling", "Sorted", "get_num_threads", "prepare", "set_num_threads"}
     assert calls == {*exact.__all__} - others
 
 
@@ -150,15 +151,15 @@ def test_filters(mode, data):
         data.draw(st.sampled_from([1, 4, 13])) for _ in range(data.draw(st.integers(len(sizes), 3)))
     )
     x = drawn_array(data, "int16", shape)
+    sizes = (1,) * (len(shape) - len(sizes)) + sizes
     origin = [data.draw(st.integers(-(size // 2), (size - 1) // 2)) for size in sizes]
     lazy, arguments = da.from_array(x, drawn_blocks(data, shape)), (sizes, mode, 7, origin)
     found = exact.median_filter(lazy, *arguments)
     assert_same(found, exact.median_filter(x, *arguments))
     assert_same(exact.rank_filter(lazy, math.prod(sizes) // 2, *arguments), found.compute())
-    if all(n >= size for n, size in zip(reversed(shape), reversed(sizes), strict=False)):
-        front = (1,) * (len(shape) - len(sizes))
-        options = {"mode": mode, "cval": 7, "origin": [0 for _ in front] + origin}
-        assert np.array_equal(found.compute(), ndimage.median_filter(x, (*front, *sizes), **options))
+    if all(n >= size for n, size in zip(shape, sizes, strict=True)):
+        options = {"mode": mode, "cval": 7, "origin": origin}
+        assert np.array_equal(found.compute(), ndimage.median_filter(x, sizes, **options))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -280,14 +281,15 @@ def test_blocks_of_another_library_are_refused():
 def test_blocks_prove_a_network_once(monkeypatch):
     """They begin at the same time, before there is a kernel."""
     made = []
-    compiled = kernels.exact_kernel.__wrapped__
+    compiled = compiling.compile_exact
 
-    def slowly(n, selection):
+    def slowly(n, *more):
         made.append(n)
-        return compiled(n, selection)
+        return compiled(n, *more)
 
-    monkeypatch.setattr(kernels, "exact_kernel", kernels.cache(slowly))
-    kernels._built.cache_clear()
+    monkeypatch.setattr(compiling, "compile_exact", slowly)
+    join.exact_kernel.cache_clear()
+    join.exact_kind.cache_clear()
     x = np.random.default_rng(0).random((7, 80))
     found = exact.median(da.from_array(x, chunks=(7, 10)), axis=0)
     assert np.array_equal(found.compute(scheduler="threads", num_workers=8), np.median(x, axis=0))
