@@ -9,8 +9,8 @@ NumPy serves until a kernel has paid for its build: docs/exact.md has the rule, 
 Kernels are proved, and kept on disk. They sort axes of up to MOST values. Results are the same, but zeros may
 lose their signs.
 
-Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number. Ties keep their
-order where indices are asked for.
+Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number. Ties keep
+their order where indices are asked for.
 
 Masked arrays, matrices and other subclasses are refused: the result would lose what they say beyond their
 numbers. Memory maps are taken. Arrays in the other byte order are converted.

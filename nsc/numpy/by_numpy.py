@@ -34,7 +34,8 @@ def values_by_numpy(x: Array, axis: int, ranks: Sequence[int] | None, descending
 
 def indices_by_numpy(x: Array, axis: int, ranks: Sequence[int] | None, descending: bool = False) -> Array:
     """Return the places of the sorted values along an axis, or of some ranks; ties keep their order."""
-    rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    is_last = axis == x.ndim - 1
+    rows = np.ascontiguousarray(x if is_last else np.moveaxis(x, axis, -1))
     n = rows.shape[-1]
     if ranks is None:
         # In descending order ties keep their order too: the flipped array is sorted, and its result flipped.
@@ -42,7 +43,7 @@ def indices_by_numpy(x: Array, axis: int, ranks: Sequence[int] | None, descendin
     else:
         flat = _places_of(rows.reshape(-1, n), ranks)
         found = flat.reshape(*rows.shape[:-1], len(ranks))
-    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+    return np.ascontiguousarray(found if is_last else np.moveaxis(found, -1, axis))
 
 
 def _values_of(rows: Array, ranks: Sequence[int]) -> Array:

@@ -27,7 +27,7 @@ from nsc.numpy.reducing import Rule, at_place, of_numbers
 from nsc.numpy.samples import each_block
 from nsc.numpy.statistics import MEDIAN, float_of
 from nsc.numpy.threads import thread_count
-from nsc.numpy.windows import extremes
+from nsc.numpy.windows import extremes, windows_of
 from nsc.runtime.windows.kernel import FilterFunction
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
@@ -288,7 +288,7 @@ class _Windows:
             return np.ascontiguousarray(found[window - 1 :].T)
         found = np.empty((len(rows), rows.shape[1] - window + 1), rows.dtype)
         for row, result in zip(rows, found, strict=True):
-            windows = np.lib.stride_tricks.sliding_window_view(row, window)
+            windows = windows_of(row, (window,))
             for start in range(0, len(windows), max(1, _PASS // window)):
                 part = windows[start : start + max(1, _PASS // window)]
                 result[start : start + len(part)] = np.partition(part, rank, axis=-1)[:, rank]

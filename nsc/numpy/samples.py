@@ -157,11 +157,11 @@ def each_block(
         part = blocks[number]
         with np.errstate(all="ignore"):
             if kernel is None:
-                found = by_numpy(laid[part], 1, ranks, False, index_dtype)
-                values, indices = found.values, found.indices
+                found = by_numpy(laid[part].swapaxes(1, 2), 2, ranks, False, index_dtype)
+                values, indices = (each.reshape(-1, outputs).T for each in found)
             else:
-                values, indices = _sorted(kernel, laid[part], index_dtype)
-            block = SortedBlock(_columns(values), known, _columns(indices) if with_indices else None, part)
+                values, indices = map(_columns, _sorted(kernel, laid[part], index_dtype))
+            block = SortedBlock(values, known, indices if with_indices else None, part)
             for row, result in zip(results, statistic(block), strict=True):
                 target = row[part[0], part[2]]
                 target[...] = result.reshape(target.shape)

@@ -18,19 +18,17 @@ from nsc.runtime import choosing
 # From array and options to a result.
 Small = Callable[..., Any]
 _NUMBERS = {int, float}
+# Most values. More take NumPy as long as the general way needs to see what is asked.
+_MOST = 1 << 13
 
 
 def small_of(array: Any) -> Array | None:
     """Return a small array, or a list of few numbers as one; None: the general way takes it."""
     if type(array) is not np.ndarray:
-        if (
-            type(array) is not list
-            or len(array) > choosing.LEAST_VALUES
-            or not set(map(type, array)) <= _NUMBERS
-        ):
+        if type(array) is not list or len(array) > _MOST or not set(map(type, array)) <= _NUMBERS:
             return None
         array = np.array(array)
-    if not 0 < array.size <= choosing.LEAST_VALUES or array.dtype not in NAMES or choosing.is_prepared():
+    if not 0 < array.size <= _MOST or array.dtype not in NAMES or choosing.is_prepared():
         return None
     small: Array = array
     return small

@@ -26,14 +26,14 @@ def filter_by_numpy(
         rank: 0 the smallest.
         mode, outside: what stands outside of the array, and its value for the mode constant.
     """
-    padded = x
+    padded = np.ascontiguousarray(x)
     for axis, (size, first) in enumerate(zip(sizes, before, strict=True)):
         if size > 1:
             padded = _extended(padded, axis, size, first, mode, outside)
     volume = math.prod(sizes)
     if rank in (0, volume - 1):
         return extremes(padded, sizes, is_least=rank == 0)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, tuple(sizes))
+    windows = windows_of(padded, sizes)
     values = np.empty(x.shape, x.dtype)
     step = max(1, _VALUES // (math.prod(x.shape[1:]) * volume))
     for start in range(0, len(x), step):
@@ -43,6 +43,13 @@ def filter_by_numpy(
     return values
 
 
+def windows_of(x: Array, sizes: Sequence[int]) -> Array:
+    """Return all windows inside an array in C order; NumPy has a slower function for it."""
+    places = (length - size + 1 for length, size in zip(x.shape, sizes, strict=True))
+    windows: Array = np.ndarray((*places, *sizes), x.dtype, x, 0, (*x.strides, *x.strides))
+    return windows
+
+
 def _extended(x: Array, axis: int, size: int, before: int, mode: Mode, outside: Array) -> Array:
     """Return an array extended along an axis by what windows of a size reach."""
     extended: Array = x.take(_places(x.shape[axis], size, before, mode), axis)
@@ -50,7 +57,7 @@ def _extended(x: Array, axis: int, size: int, before: int, mode: Mode, outside: 
         ends = np.moveaxis(extended, axis, 0)
         ends[:before] = outside
         ends[len(ends) - (size - 1 - before) :] = outside
-    return extended
+    return np.ascontiguousarray(extended)
 
 
 @lru_cache(maxsize=64)
