@@ -65,7 +65,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("*to = values + «task.place * plan.wires»;", "0"),
     ],
     "library/nsc/relaxed/levels.h": [
-        ("by_slot[at[k].slot] = «(hi[k] - lo[k])» *", "lo[k]"),
+        ("pair[0] = «hi[k] - lo[k]»,", "lo[k]"),
         ("into[k] = «weight_grad[slot]»;", "0"),
     ],
     "library/nsc/relaxed/columns.h": [

@@ -202,9 +202,10 @@ real derive_levels_backward(const P &plan, real *grad, Derivatives<Vec<real>> ke
     real *lo = both.lo(), *hi = both.hi();
     for_each_in_levels<real>(plan, true, [&](const Comparator *at, int64_t count, int64_t row) {
         for (int64_t k = 0; k < count; ++k) lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
-        for (int64_t k = 0; by_slot && k < count; ++k)
-            by_slot[2 * at[k].slot] = hi[k] - lo[k],
-                        by_slot[2 * at[k].slot + 1] = singly<real>(kept.steepness + row)[k];
+        for (int64_t k = 0; by_slot && k < count; ++k) {
+            real *const pair = by_slot + 2 * at[k].slot;
+            pair[0] = hi[k] - lo[k], pair[1] = singly<real>(kept.steepness + row)[k];
+        }
         for (int64_t r = 0; r * lanes<real> < count; ++r)
             move_gradients<real>(both.rows[r], both.rows[most_in_layer + r], kept.share[row + r]);
         for (int64_t k = 0; k < count; ++k) grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
