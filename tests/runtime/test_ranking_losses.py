@@ -493,3 +493,20 @@ def test_wrong_operators_and_options_are_refused(op):
         PrecisionAtK("bitonic", N, k=2, select=nsc.top_k(2))
     with pytest.raises(nsc.OperandError, match="compiled already: leave out n"):
         MRRLoss(op, N)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_flat_batch_is_warned_of_once():
+    """The gradient underflows. A batch in which nothing counts, and one that learns, are none."""
+    loss, model = nsc.nn.NDCGLoss("odd_even", 4, k=2), torch.nn.Linear(1, 1, bias=False)
+    items, grades = torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([3, 2, 1, 0])
+
+    def learn(scale, relevance):
+        loss(scale * model(items).squeeze(-1), relevance).backward()
+
+    torch.nn.init.ones_(model.weight)
+    learn(1.0, grades)
+    learn(1e6, torch.zeros_like(grades))
+    with pytest.warns(RuntimeWarning, match="NDCGLoss: the gradient of a batch is exactly 0"):
+        learn(1e6, grades)
+    learn(1e6, grades)
