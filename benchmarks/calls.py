@@ -1,10 +1,10 @@
 """`python -m benchmarks.calls`: sixty calls that people make of NumPy, SciPy, pandas and bottleneck, in a
 fresh process.
 
-A line is measured in processes of its own: each peer, and nsc three times. "First" is nsc with an empty
-cache, "kept" with the kernels that `nsc.numpy.prepare` built before. Times are processor seconds of so many
-calls in a row, from the first one on, compilers counted and imports not; "warm" is the least time of a
-later call, with kept kernels.
+A line is measured in processes of its own: each peer, and nsc with an empty cache ("first") and with the
+kernels that `nsc.numpy.prepare` built before ("kept"). Times are processor seconds of so many calls in a row,
+from the first one on, compilers counted and imports not. The last column has the least times of warm calls,
+in turns in one process, with kept kernels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,21 +37,23 @@ _IMPORTS = {
     "pd.": "import pandas as pd",
 }
 _TIMING = """
-def call():
-    return {call}
 def spent():
     compilers = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + compilers.ru_utime + compilers.ru_stime
-def elapsed(count):
+def elapsed(call, count):
     begin = spent()
     for _ in range(count):
         call()
     return spent() - begin
-first = elapsed({count})
-once = min(elapsed(1) for _ in range(3))
-repeats = max(1, min(2000, int(0.01 / once)))
-warm = min(elapsed(repeats) / repeats for _ in range(7 if once < 1 else 1))
-print(json.dumps([first, warm]))
+first = [elapsed(call, {count}) for call in calls[:1]]
+for call in calls:
+    call()
+warm = [[] for _ in calls]
+repeats = [max(1, min(2000, int(0.01 / elapsed(call, 1)))) for call in calls]
+for _ in range(9):
+    for call, count, times in zip(calls, repeats, warm):
+        times.append(elapsed(call, count) / count)
+print(json.dumps([first[0], *map(min, warm)]))
 """
 
 
@@ -65,6 +67,7 @@ class Line:
         nsc: the call of nsc.numpy, as nn.
         peers: other calls, by the name of the library.
         count: how many calls a fresh process makes.
+        prepares: whether kernels are built for it.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Line:
     nsc: str
     peers: Mapping[str, str] = field(default_factory=dict)
     count: int = 10
+    prepares: bool = True
 
 
 def _frame(rows: int, columns: int) -> str:
@@ -140,18 +144,20 @@ LINES = (
     _along(
         "median of 20 rows of 500", _numbers(20, 500), "nn.median(x, axis=1)", "np.median(x, axis=1)", 100
     ),
-    _along(
+    Line(
         "medians of 100 × 11 … 30, each once",
         "xs = [rng.random((100, n)) for n in range(11, 31)]",
         "[nn.median(x, axis=1) for x in xs]",
-        "[np.median(x, axis=1) for x in xs]",
+        {"NumPy": "[np.median(x, axis=1) for x in xs]"},
         1,
+        prepares=False,
     ),
-    _along(
+    Line(
         "medians of 40 groups of 100 … 139",
         "xs = [rng.random(n) for n in range(100, 140)]",
         "[nn.median(x) for x in xs]",
-        "[np.median(x) for x in xs]",
+        {"NumPy": "[np.median(x) for x in xs]"},
+        prepares=False,
     ),
     _along(
         "median of columns of 1,000 × 3", _frame(1000, 3), "nn.median(x, axis=0)", "np.median(x, axis=0)", 100
@@ -334,42 +340,37 @@ LINES = (
 )
 
 
-def _measured(line: Line, call: str, cache: str, prepared: bool = False) -> tuple[float, float]:
-    """Return the seconds of the first calls and the least of a later one, in a process of its own."""
-    imports = [text for prefix, text in _IMPORTS.items() if prefix in call]
-    imports += ["import nsc.numpy as nn"] if "nn." in call else []
+def _measured(line: Line, calls: Sequence[str], cache: str, prepared: bool = False) -> list[float]:
+    """Return the seconds of the first calls, and the least of a warm one of each, in a process of its own."""
+    text = "\n".join(calls)
+    imports = [text_ for prefix, text_ in _IMPORTS.items() if prefix in text]
+    imports += ["import nsc.numpy as nn"] if "nn." in text else []
     body = (
-        f"with nn.prepare():\n    {call}\nprint('[0, 0]')"
-        if prepared
-        else _TIMING.format(call=call, count=line.count)
+        f"with nn.prepare():\n    {calls[0]}\nprint('[]')" if prepared else _TIMING.format(count=line.count)
     )
-    program = "\n".join([_PREPARATION, *imports, line.data, body])
+    made = f"calls = [{', '.join(f'lambda: {call}' for call in calls)}]"
+    program = "\n".join([_PREPARATION, *imports, line.data, made, body])
     environment = {**os.environ, "NSC_CACHE_DIR": cache, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    first, warm = json.loads(done.stdout)
-    return first, warm
+    found: list[float] = json.loads(done.stdout)
+    return found
 
 
-def measure(line: Line) -> dict[str, list[float]]:
-    """Return the seconds of all who do a line: first calls in a row, and one warm call."""
-    found: dict[str, tuple[float, float]] = {
-        name: _measured(line, call, "") for name, call in line.peers.items()
-    }
+def _row(line: Line) -> str:
+    """Measure a line, and return its row."""
+    first = {name: _measured(line, [call], "")[0] for name, call in line.peers.items()}
+    peer = min(first, key=first.__getitem__)
     with tempfile.TemporaryDirectory() as cache:
-        found["nsc first"] = _measured(line, line.nsc, cache)
-        _measured(line, line.nsc, cache, prepared=True)
-        found["nsc kept"] = _measured(line, line.nsc, cache)
-    return {name: list(seconds) for name, seconds in found.items()}
-
-
-def _row(line: Line, found: Mapping[str, list[float]]) -> str:
-    best, warm = (min(found[name][place] for name in line.peers) for place in (0, 1))
-    first, kept = found["nsc first"], found["nsc kept"]
-    peer = min(line.peers, key=lambda name: found[name][0])
-    ratios = f"{first[0] / best:.2f} | {kept[0] / best:.2f} | {warm / kept[1]:.2f}"
-    return f"| {line.name} | {line.count} | {peer} | {best * 1e3:.3g} | {first[0] * 1e3:.3g} | {ratios} |"
+        of_nsc = _measured(line, [line.nsc], cache)[0]
+        if line.prepares:
+            _measured(line, [line.nsc], cache, prepared=True)
+        kept, mine, *others = _measured(line, [line.nsc, *line.peers.values()], cache)
+    ratios = f"{of_nsc / first[peer]:.2f} | {kept / first[peer]:.2f} | {min(others) / mine:.2f}"
+    return (
+        f"| {line.name} | {line.count} | {peer} | {first[peer] * 1e3:.3g} | {of_nsc * 1e3:.3g} | {ratios} |"
+    )
 
 
 @click.command()
@@ -389,7 +390,7 @@ def main(only: str, out: Path) -> None:
     click.echo(head)
     for line in LINES:
         if only in line.name:
-            rows.append(_row(line, measure(line)))
+            rows.append(_row(line))
             click.echo(rows[-1])
     if not only:
         title = f"# Sixty calls in a fresh process\n\n{__doc__}\n{machine()}, one thread.\n"

@@ -80,8 +80,8 @@ def _watch(name: str, scores: Any, loss: Tensor) -> None:
 @cache
 def _warn_of_flat(name: str) -> None:
     warnings.warn(
-        f"{name}: the gradient of a batch is exactly 0, and its loss is not: scores lie so far apart that the "
-        "gradient underflows. Divide them by their spread, or pass a smaller steepness",
+        f"{name}: the gradient of a batch is exactly 0, and its loss is not: scores lie so far apart that "
+        "the gradient underflows. Divide them by their spread, or pass a smaller steepness",
         RuntimeWarning,
         stacklevel=2,
     )
