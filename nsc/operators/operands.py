@@ -274,10 +274,10 @@ class _Devices(dict[torch.device, bool]):
 
 
 def _advice(value: Any) -> str:
-    if isinstance(value, list | tuple) or hasattr(value, "__array__"):
-        return ": convert it with torch.tensor"
     if isinstance(value, torch.fx.Proxy):
         return ": torch.fx traces modules of nsc.nn, not this method; torch.export traces both"
+    if isinstance(value, list | tuple) or hasattr(value, "__array__"):
+        return ": convert it with torch.tensor"
     return ""
 
 

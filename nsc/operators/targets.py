@@ -324,8 +324,9 @@ def operand_of(
         form, counted = Payload.SHARES, ranks != IGNORED
         place = torch.arange(ranks.shape[-1], device=ranks.device).unsqueeze(-1)
         is_true = (ranks.unsqueeze(-2) == place).to(dtype)
-        there = is_true.new_tensor(len(place)) if lists is None else lists.counts.reshape(-1, 1, 1).to(dtype)
-        rows = (1 - smoothing) * is_true + torch.where(place < there, smoothing / there.clamp_min(1), 0)
+        there = ranks.new_full((1, 1, 1), len(place)) if lists is None else lists.counts.reshape(-1, 1, 1)
+        each = (smoothing / there.clamp_min(1).double()).to(dtype)
+        rows = (1 - smoothing) * is_true + torch.where(place < there, each, 0)
     elif target is not None:
         ends = [ranks, ranks] if ranks is not None else [_folded(arrangement.target(each)) for each in target]
         counted = (ends[0] != IGNORED) & (ends[1] != IGNORED)

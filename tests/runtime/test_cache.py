@@ -188,6 +188,7 @@ def test_a_damaged_entry_is_built_again(folder, damage):
 
 READ_ONLY = """
 import os, sys, warnings
+import filelock
 from pathlib import Path
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain

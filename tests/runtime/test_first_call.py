@@ -98,11 +98,8 @@ def test_builds_that_fail_leave_the_reference(compiler, monkeypatch):
     monkeypatch.setattr("nsc.runtime.build.cache.build", failing)
     with pytest.warns(RuntimeWarning) as caught:
         first, exact = sorted_and_built(op, x)
-    messages = sorted(str(warning.message) for warning in caught)
-    assert messages == [
-        "nsc: best_29_exact stays with plain torch: no space",
-        "nsc: unserved stays with plain torch, many times slower: no space",
-    ]
+    messages = [str(warning.message) for warning in caught]
+    assert messages == ["nsc: unserved stays with plain torch, many times slower: no space"]
     assert torch.equal(op.sort(x), first)
     assert torch.equal(op.hard_sort(x)[0], exact)
 

@@ -149,6 +149,7 @@ def test_what_is_no_plain_file(tmp_path):
 
 AS_ANOTHER_USER = """
 import os, sys, warnings
+import filelock  # while this process may read it
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
 
