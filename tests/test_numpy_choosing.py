@@ -341,3 +341,28 @@ def test_torch_sorts_tensors_until_a_kernel_has_paid(monkeypatch):
     with exact.prepare():
         assert all(map(torch.equal, op.hard_sort(few), by_torch))
     assert by_kernel
+
+
+@settings(deadline=None, max_examples=200)
+@given(data=st.data(), dtype=st.sampled_from(DTYPES), n=st.integers(1, 40))
+def test_small_arrays_are_served_as_others(data, dtype, n):
+    """By NumPy's own functions, or what takes their place."""
+    x = drawn(data, dtype, n)
+    k, largest = data.draw(st.integers(1, n)), data.draw(st.booleans())
+    calls = (
+        lambda x: exact.sort(x),
+        lambda x: exact.argsort(x),
+        lambda x: exact.topk(x, k, largest=largest).indices,
+        lambda x: exact.topk(x, k, largest=largest).values,
+        lambda x: exact.select(x, k - 1),
+        lambda x: exact.median(x),
+        lambda x: exact.nanmedian(x),
+        lambda x: exact.quantile(x, [0.3, 0.5]),
+    )
+    for call in calls:
+        small = call(x)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("nsc.numpy.small._MOST", 0)
+            general = call(x)
+        assert small.dtype == general.dtype
+        assert np.array_equal(small, general, equal_nan=small.dtype.kind == "f")

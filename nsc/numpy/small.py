@@ -19,6 +19,7 @@ from nsc.runtime import choosing
 # From array and options to a result.
 Small = Callable[..., Any]
 _NUMBERS = {int, float}
+_CODES = frozenset(dtype.char for dtype in NAMES)
 _LARGEST = float(np.finfo(np.float32).max)
 # Most values. More take NumPy as long as the general way needs to see what is asked.
 _MOST = 1 << 13
@@ -30,31 +31,48 @@ def small_of(array: Any) -> Array | None:
         if type(array) is not list or len(array) > _MOST or not set(map(type, array)) <= _NUMBERS:
             return None
         array = np.array(array)
-    if not 0 < array.size <= _MOST or array.dtype not in NAMES or choosing.is_prepared():
-        return None
-    small: Array = array
-    return small
+    dtype = array.dtype
+    if 0 < array.size <= _MOST and dtype.char in _CODES and dtype.isnative and not choosing.is_prepared():
+        small: Array = array
+        return small
+    return None
 
 
 def sort(array: Array, axis: int = -1) -> Array:
-    _check(axis)
+    if type(axis) is not int:
+        raise TypeError
     x: Array = array.copy()
     x.sort(axis)
     return x
 
 
 def argsort(array: Array, axis: int = -1) -> Array:
-    _check(axis)
-    order: Array = np.argsort(array, axis, kind="stable")
+    if type(axis) is not int:
+        raise TypeError
+    order: Array = array.argsort(axis, kind="stable")
     return order
 
 
 def topk(array: Array, k: int, axis: int = -1, *, largest: bool = True) -> Sorted:
     if axis != -1 or type(k) is not int or not 1 <= k <= array.shape[-1] or type(largest) is not bool:
         raise ValueError
-    order = array.argsort(kind="stable")
-    indices = (order[..., ::-1] if largest else order)[..., :k].copy()
-    return Sorted(array[indices] if array.ndim == 1 else np.take_along_axis(array, indices, -1), indices)
+    if array.ndim > 1:
+        order = array.argsort(kind="stable")
+        indices = (order[..., ::-1] if largest else order)[..., :k].copy()
+        return Sorted(np.take_along_axis(array, indices, -1), indices)
+    n, part = array.size, slice(None, -k - 1, -1) if largest else slice(k)
+    if 4 * k < n:  # few values are selected, and then sorted
+        border = n - k if largest else k - 1
+        places = array.argpartition(border)
+        edge, some = array[places[border]], places[border:] if largest else places[:k]
+        # Of values that are equal on the border NumPy takes any. Comparisons with NaN are false.
+        if np.count_nonzero(array < edge if largest else array <= edge) == border + (not largest):
+            some.sort()
+            values = array[some]
+            order = values.argsort(kind="stable")[part]
+            return Sorted(values[order], some[order])
+    order = array.argsort(kind="stable")[part]
+    return Sorted(array[order], order)
 
 
 def select(array: Array, wanted: int, axis: int = -1) -> Any:
