@@ -105,6 +105,11 @@ def _along(name: str, data: str, nsc: str, numpy: str, count: int = 10, **more: 
     return Line(name, data, nsc, {"NumPy": numpy} | more, count)
 
 
+def _never(name: str, data: str, nsc: str, numpy: str, count: int = 10) -> Line:
+    """Return a line that no kernel serves."""
+    return Line(name, data, nsc, {"NumPy": numpy}, count, prepares=False)
+
+
 _TOP = "(lambda i: np.take_along_axis(i, np.take_along_axis(x, i, -1).argsort(-1), -1)[..., ::-1])"
 
 LINES = (
@@ -219,70 +224,70 @@ LINES = (
         "median of 200,000 rows of 20", _frame(200_000, 20), "nn.median(x, axis=1)", "np.median(x, axis=1)", 3
     ),
     # Long samples: networks never pay.
-    _along("sort 500 rows of 512", _numbers(500, 512), "nn.sort(x)", "np.sort(x)"),
-    _along("sort 500 rows of 777", _numbers(500, 777), "nn.sort(x)", "np.sort(x)"),
-    _along("sort 500 rows of 1,000, int32", _numbers(500, 1000, dtype="int32"), "nn.sort(x)", "np.sort(x)"),
-    _along("sort 1,000 along axis 0 of 500", _numbers(1000, 500), "nn.sort(x, axis=0)", "np.sort(x, axis=0)"),
-    _along(
+    _never("sort 500 rows of 512", _numbers(500, 512), "nn.sort(x)", "np.sort(x)"),
+    _never("sort 500 rows of 777", _numbers(500, 777), "nn.sort(x)", "np.sort(x)"),
+    _never("sort 500 rows of 1,000, int32", _numbers(500, 1000, dtype="int32"), "nn.sort(x)", "np.sort(x)"),
+    _never("sort 1,000 along axis 0 of 500", _numbers(1000, 500), "nn.sort(x, axis=0)", "np.sort(x, axis=0)"),
+    _never(
         "500 medians of 1,024, axis 0", _numbers(1024, 500), "nn.median(x, axis=0)", "np.median(x, axis=0)"
     ),
-    _along(
+    _never(
         "500 medians of 1,025, axis 0", _numbers(1025, 500), "nn.median(x, axis=0)", "np.median(x, axis=0)"
     ),
-    _along("sort a million", _numbers(1_000_000), "nn.sort(x)", "np.sort(x)"),
-    _along("median of a million", _numbers(1_000_000), "nn.median(x)", "np.median(x)"),
-    _along("argsort a million", _numbers(1_000_000), "nn.argsort(x)", "np.argsort(x, kind='stable')"),
-    _along(
+    _never("sort a million", _numbers(1_000_000), "nn.sort(x)", "np.sort(x)"),
+    _never("median of a million", _numbers(1_000_000), "nn.median(x)", "np.median(x)"),
+    _never("argsort a million", _numbers(1_000_000), "nn.argsort(x)", "np.argsort(x, kind='stable')"),
+    _never(
         "argsort 1,000 rows of 5,000",
         _numbers(1000, 5000),
         "nn.argsort(x)",
         "np.argsort(x, kind='stable')",
         3,
     ),
-    _along(
+    _never(
         "top 10 of a million", _numbers(1_000_000), "nn.topk(x, 10)", f"{_TOP}(np.argpartition(x, -10)[-10:])"
     ),
-    _along(
+    _never(
         "top 5 of 64 rows of 50,000",
         _numbers(64, 50_000),
         "nn.topk(x, 5)",
         f"{_TOP}(np.argpartition(x, -5)[:, -5:])",
     ),
-    _along(
+    _never(
         "top 10 of 256 rows of 2,000",
         _numbers(256, 2000),
         "nn.topk(x, 10)",
         f"{_TOP}(np.argpartition(x, -10)[:, -10:])",
     ),
-    _along(
+    _never(
         "ranks 0 … 999 of a million",
         _numbers(1_000_000),
         "nn.select(x, range(1000))",
         "np.sort(np.partition(x, 999)[:1000])",
     ),
-    _along("quantile 0.3 of a million", _numbers(1_000_000), "nn.quantile(x, 0.3)", "np.quantile(x, 0.3)"),
-    _along(
+    _never("quantile 0.3 of a million", _numbers(1_000_000), "nn.quantile(x, 0.3)", "np.quantile(x, 0.3)"),
+    _never(
         "percentiles 2, 98 of a 4K image, uint8",
         _numbers(2160, 3840, dtype="uint8"),
         "nn.percentile(x, [2, 98])",
         "np.percentile(x, [2, 98])",
         3,
     ),
-    _along(
+    _never(
         "percentiles 2, 98 of a 4K image, float32",
         _numbers(2160, 3840),
         "nn.percentile(x, [2, 98])",
         "np.percentile(x, [2, 98])",
         3,
     ),
-    _along(
+    _never(
         "weighted median of a million",
         f"{_numbers(1_000_000)}; w = rng.random(1_000_000)",
         "nn.median(x, weights=w)",
         "np.quantile(x, 0.5, weights=w, method='inverted_cdf')",
         3,
     ),
-    _along("median of 10^8, uint8", _numbers(100_000_000, dtype="uint8"), "nn.median(x)", "np.median(x)", 1),
+    _never("median of 10^8, uint8", _numbers(100_000_000, dtype="uint8"), "nn.median(x)", "np.median(x)", 1),
     # Windows.
     Line(
         "2,000 × rolling(5).median of 20 values",

@@ -37,7 +37,7 @@ def exact_kind(
 
 
 def _build_seconds(n: int) -> float:
-    return 1 + n / 100
+    return 2 + n / 50
 
 
 def _factor(n: int) -> float:

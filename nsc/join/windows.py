@@ -54,7 +54,7 @@ def _task(window: Window, dtype: str, channels: int) -> str:
 
 
 def _build_seconds(values: int) -> float:
-    return 0.6 + values / 40
+    return 1 + values / 25
 
 
 def _kept(task: str) -> FilterFunction | None:

@@ -64,17 +64,18 @@ def _check_items(function: str, array: object, name: str, depth: int) -> None:
 
 
 def _check_class(function: str, x: Array, name: str) -> None:
+    if type(x) in (np.ndarray, np.memmap):
+        return  # and numpy.ma is not imported, which takes longer than most calls
     if isinstance(x, np.ma.MaskedArray):
         raise OperandTypeError(
             f"nsc.numpy.{function}: {name} is masked, and masks are not read: fill it, as "
             f"{'x' if x.dtype.kind == 'f' else 'x.astype(float)'}.filled(np.nan) for nanmedian and its like, "
             "or use numpy.ma"
         )
-    if type(x) not in (np.ndarray, np.memmap):
-        raise OperandTypeError(
-            f"nsc.numpy.{function}: {name} is a {type(x).__name__}, which the result would not be: pass "
-            "np.asarray(x)"
-        )
+    raise OperandTypeError(
+        f"nsc.numpy.{function}: {name} is a {type(x).__name__}, which the result would not be: pass "
+        "np.asarray(x)"
+    )
 
 
 def dtype_name(function: str, x: Array) -> str:

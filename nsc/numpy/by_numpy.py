@@ -56,27 +56,22 @@ def _values_of(rows: Array, ranks: Sequence[int]) -> Array:
     if len(runs) > _MOST_RUNS:
         rows.sort(axis=-1)
         return rows[..., list(ranks)]
-    found: dict[int, Array] = {}
     start = 0
-    for first, last in runs:
+    for first, last in runs:  # the value of a rank comes to its place
         rest = rows[..., start:]
         if first == n - 1:
-            found[first] = rest.max(axis=-1)  # NaN if there is one
+            rows[..., first] = rest.max(axis=-1)  # NaN if there is one
         elif last - first < 2:
             rest.partition(last - start, axis=-1)
-            found[last] = rows[..., last]
             if first < last:
-                found[first] = rows[..., start:last].max(axis=-1)
+                rows[..., first] = rows[..., start:last].max(axis=-1)
         else:
-            rest.partition(first - start, axis=-1)
+            if first > start:
+                rest.partition(first - start, axis=-1)
             rows[..., first:].partition(last - first, axis=-1)
             rows[..., first : last + 1].sort(axis=-1)
-            found |= {rank: rows[..., rank] for rank in range(first, last + 1)}
         start = last + 1
-    values = np.empty((*rows.shape[:-1], len(ranks)), rows.dtype)
-    for place, rank in enumerate(ranks):
-        values[..., place] = found[rank]
-    return values
+    return rows[..., list(ranks)]
 
 
 def _runs_of(ranks: Sequence[int]) -> list[tuple[int, int]]:
