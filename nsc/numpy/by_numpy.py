@@ -21,14 +21,14 @@ _FEW = 256
 
 def values_by_numpy(x: Array, axis: int, ranks: Sequence[int] | None, descending: bool = False) -> Array:
     """Return the sorted values along an axis, or those of some ranks, in the order of the ranks."""
-    # NumPy sorts the last axis several times as fast as others.
+    if ranks is None:
+        values = x.copy(order="C")
+        values.sort(axis=axis)
+        return np.ascontiguousarray(np.flip(values, axis)) if descending else values
+    # NumPy selects along the last axis several times as fast as along others.
     is_last = axis == x.ndim - 1
     rows = (x if is_last else np.moveaxis(x, axis, -1)).copy(order="C")
-    if ranks is None:
-        rows.sort(axis=-1)
-        found = rows[..., ::-1] if descending else rows
-    else:
-        found = _values_of(rows, ranks)
+    found = _values_of(rows, ranks)
     return np.ascontiguousarray(found if is_last else np.moveaxis(found, -1, axis))
 
 
