@@ -15,7 +15,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -38,15 +38,11 @@ _prepared = 0
 
 @contextmanager
 def prepare() -> Iterator[None]:
-    """Build kernels for the calls inside the context, whatever they save: a `with` statement around a first
-    call.
+    """Build kernels for the calls in a `with` statement, whatever they save.
 
-    In there a kernel serves each call that one can serve, in all threads of the process. Afterwards the
-    kernels are loaded, and serve where they are faster.
-
-    Raises (inside):
-        ToolchainError: no compiler.
-        BuildError: the compiler failed.
+    Inside, a kernel serves each call that one can serve, in all threads of the process. Afterwards the
+    kernels are loaded, and serve where they are faster. Calls inside raise ToolchainError where there is no
+    compiler, and BuildError if it fails.
 
     >>> import nsc
     >>> with nsc.numpy.prepare():
@@ -101,7 +97,9 @@ class Kind(Generic[Kernel]):
             by_peer: runs the peer on about this share of the samples, and returns their number.
         """
         if _prepared:
-            return self.build()
+            with suppress(UnprovedError):
+                return self.build()
+            return None
         if samples < LEAST_SAMPLES or values < LEAST_VALUES:
             return None
         if self._by_peer == math.inf:
@@ -119,12 +117,15 @@ class Kind(Generic[Kernel]):
         return self._kernel
 
     def build(self) -> Kernel:
-        """Return the kernel, built now.
+        """Return the kernel, built now unless it is kept on disk.
 
         Raises:
             ToolchainError, BuildError, UnprovedError: it cannot be built.
         """
-        return self._kernel or self._load(self._built)
+        with self._lock:
+            if self._kernel is None:
+                self._kernel = self._kept() or self._built()
+            return self._kernel
 
     def _pay(self, saved: float) -> None:
         """Note what a kernel would save; load it, or build it, if that has paid."""
@@ -135,17 +136,11 @@ class Kind(Generic[Kernel]):
         if self._lost >= self._limit and self._kernel is None:
             self._limit = math.inf
             try:
-                self._load(self._built)
+                self.build()
             except UnprovedError:
                 pass
             except (ToolchainError, BuildError) as error:
                 _warn(str(error))
-
-    def _load(self, load: Callable[[], Kernel]) -> Kernel:
-        with self._lock:
-            if self._kernel is None:
-                self._kernel = load()
-            return self._kernel
 
     @contextmanager
     def timed(self, kernel: Kernel | None, samples: int) -> Iterator[None]:

@@ -278,8 +278,9 @@ def test_blocks_of_another_library_are_refused():
         exact.sort(other)
 
 
-def test_blocks_prove_a_network_once(monkeypatch):
+def test_blocks_prove_a_network_once(monkeypatch, tmp_path):
     """They begin at the same time, before there is a kernel."""
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
     made = []
     compiled = compiling.compile_exact
 

@@ -218,18 +218,16 @@ class _Windows:
         """Return the statistic of all windows; bottleneck, if installed, serves medians until kernels do."""
         if not self.rows.size or self.least > self.window:
             return np.full(self.rows.shape, np.nan, dtype)
-        if self._has_nan():
-            return self._medians_by(bottleneck) if bottleneck else self._sorted(rule, dtype)
-        if self.window > MOST_VALUES:
-            return self._medians_by(bottleneck) if bottleneck else self._joined(rule, dtype, self._by_peer)
 
         def by_peer(windows: _Windows) -> Array:
-            return (
-                windows._medians_by(bottleneck)
-                if bottleneck
-                else windows._joined(rule, dtype, windows._by_peer)
-            )
+            if bottleneck:
+                return windows._medians_by(bottleneck)
+            if windows._has_nan():
+                return windows._sorted(rule, dtype)
+            return windows._joined(rule, dtype, windows._by_peer)
 
+        if self.window > MOST_VALUES or self._has_nan():
+            return by_peer(self)
         place = rule.places(self.window)[0]
         ranks = tuple(sorted({place.low, place.high}))
         kind = rolling_kind(self.window, ranks, NAMES[self.rows.dtype], bottleneck is not None)
