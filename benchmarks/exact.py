@@ -196,12 +196,15 @@ def calls(arrays: Arrays, threads: Sequence[int]) -> dict[tuple[str, int], Call]
 def measure_exact(case: ExactCase, threads: Sequence[int]) -> list[ExactTime]:
     """Return the times of nsc and its peers on a case, all in turns; those of one thread alone only on that.
 
+    Kernels serve all calls of nsc. `benchmarks.calls` measures what users meet who build none.
+
     Args:
         case: the case.
         threads: numbers of threads, 1 first.
     """
     timed = calls(arrays_of(case), threads)
-    results = take_turns([(call, count) for (_, count), call in timed.items()], CASE_SECONDS)
+    with nsc.numpy.prepare():
+        results = take_turns([(call, count) for (_, count), call in timed.items()], CASE_SECONDS)
     return [ExactTime(case, *key, rounds) for key, rounds in zip(timed, results, strict=True)]
 
 

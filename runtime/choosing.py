@@ -29,6 +29,9 @@ _LOADING = 0.01
 # Fewer samples, or fewer values, are the peer's: they do not fill a kernel's registers, or the way to it
 # takes longer than the work.
 LEAST_SAMPLES, LEAST_VALUES = 16, 2048
+# A kernel's first calls are slow by chance, or since its code is not in the caches: so many are timed
+# before it is left for being slow.
+_TRIALS = 3
 # Of a large call of a new kind, the peer is timed on this share of the samples.
 _PROBE = 1 / 32
 
@@ -83,8 +86,9 @@ class Kind(Generic[Kernel]):
         self._build_seconds = build_seconds
         self._kernel: Kernel | None = None
         self._lock = Lock()
-        # Least seconds of a sample.
+        # Least seconds of a sample, and how often the kernel was timed.
         self._by_peer = self._by_kernel = math.inf
+        self._trials = 0
         # Seconds that a kernel would have saved, and their sum at which the next step is taken.
         self._lost, self._limit = 0.0, _LOADING
 
@@ -108,7 +112,7 @@ class Kind(Generic[Kernel]):
             begin = time.perf_counter()
             count = by_peer(_PROBE)
             self._by_peer = (time.perf_counter() - begin) / count
-        by_kernel = self._by_peer / self._factor if self._by_kernel == math.inf else self._by_kernel
+        by_kernel = self._by_peer / self._factor if self._trials < _TRIALS else self._by_kernel
         saved = samples * (self._by_peer - by_kernel)
         if saved <= 0:
             return None
@@ -152,6 +156,7 @@ class Kind(Generic[Kernel]):
             self._by_peer = min(self._by_peer, seconds)
         else:
             self._by_kernel = min(self._by_kernel, seconds)
+            self._trials += 1
 
 
 @cache

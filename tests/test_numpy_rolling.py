@@ -16,8 +16,19 @@ import nsc.numpy as exact
 
 pytestmark = [
     pytest.mark.slow("arrays of many types are compared with NumPy's"),
-    pytest.mark.usefixtures("served"),
+    pytest.mark.usefixtures("peers"),
 ]
+
+
+@pytest.fixture(params=["kernels", "peers", "NumPy"])
+def peers(request, monkeypatch):
+    """Let kernels serve; or bottleneck and pandas, as without this fixture; or NumPy, as without them."""
+    if request.param == "kernels":
+        request.getfixturevalue("kernels")
+    if request.param == "NumPy":
+        monkeypatch.setattr("nsc.numpy.moving._bottleneck", lambda: None)
+        monkeypatch.setattr("nsc.numpy.moving._pandas", lambda: None)
+
 
 STATISTICS = {
     "median": (lambda rolling: rolling.median(), np.median),

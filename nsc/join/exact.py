@@ -30,19 +30,13 @@ def exact_kind(
         ranks: the results, in this order; None: all values, sorted.
         dtype: a key of ELEMENTS.
         has_indices: whether calls ask for places too, which take a time of their own.
-        peer: whose time is compared.
+        peer: whose time is compared: NumPy, torch or bottleneck.
     """
     task = f"exact {n} {ranks} {dtype}"
-    return Kind(partial(_kept, task), partial(_built, task, n, ranks, dtype), _build_seconds(n), _factor(n))
-
-
-def _build_seconds(n: int) -> float:
-    return 2 + n / 50
-
-
-def _factor(n: int) -> float:
-    """Return how many times as fast as NumPy a kernel is, about, with AVX2 or AVX-512."""
-    return max(1.0, 12 - 1.2 * math.log2(n))
+    built = partial(_built, task, n, ranks, dtype)
+    # About what kernels gain with AVX2 or AVX-512.
+    factor = (12 - 1.2 * math.log2(n)) / (4 if peer == "bottleneck" else 1)
+    return Kind(partial(_kept, task), built, build_seconds=2 + n / 50, factor=max(1.0, factor))
 
 
 def _kept(task: str) -> ExactFunction | None:

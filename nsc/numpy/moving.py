@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import flag, is_name, whole
+from nsc.contract.exact import MOST
 from nsc.contract.folding import fold
 from nsc.contract.window import MOST_VALUES
 from nsc.contract.windows import Mode
 from nsc.errors import OperandError, OperandTypeError
+from nsc.join.exact import exact_kind
 from nsc.join.windows import rolling_kind
 from nsc.numpy.arrays import NAMES, Array, axis_of, read
 from nsc.numpy.chunks import Reach, around, by_blocks, is_chunked, read_chunked
@@ -28,6 +30,8 @@ from nsc.numpy.samples import each_block
 from nsc.numpy.statistics import MEDIAN, float_of
 from nsc.numpy.threads import thread_count
 from nsc.numpy.windows import extremes, windows_of
+from nsc.runtime.choosing import Kind
+from nsc.runtime.exact.kernel import ExactFunction
 from nsc.runtime.windows.kernel import FilterFunction
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
@@ -226,19 +230,25 @@ class _Windows:
                 return windows._sorted(rule, dtype)
             return windows._joined(rule, dtype, windows._by_peer)
 
-        if self.window > MOST_VALUES or self._has_nan():
+        kind: Kind[Any] | None = None
+        by_kernel: Callable[[Any], Array]
+        if self._has_nan():
+            # Without bottleneck `_sorted` chooses for itself what sorts.
+            if bottleneck and self.window <= MOST:
+                kind = exact_kind(self.window, None, float_of(self.rows).name, False, "bottleneck")
+            by_kernel = partial(self._sorted, rule, dtype)
+        else:
+            place = rule.places(self.window)[0]
+            ranks = tuple(sorted({place.low, place.high}))
+            if self.window <= MOST_VALUES:
+                kind = rolling_kind(self.window, ranks, NAMES[self.rows.dtype], bottleneck is not None)
+            by_kernel = partial(self._filtered, rule, dtype, ranks)
+        if kind is None:
             return by_peer(self)
-        place = rule.places(self.window)[0]
-        ranks = tuple(sorted({place.low, place.high}))
-        kind = rolling_kind(self.window, ranks, NAMES[self.rows.dtype], bottleneck is not None)
-        kernels = kind.chosen(
-            self.rows.size, self.rows.size * self.window, lambda share: by_peer(self._some(share)).size
-        )
-        with kind.timed(kernels, self.rows.size):
-            if kernels is None:
-                return by_peer(self)
-            of_rank = dict(zip(ranks, kernels, strict=True))
-            return self._joined(rule, dtype, lambda rank: self._by_kernel(of_rank[rank]))
+        count = self.rows.size
+        kernel = kind.chosen(count, count * self.window, lambda share: by_peer(self._some(share)).size)
+        with kind.timed(kernel, count):
+            return by_peer(self) if kernel is None else by_kernel(kernel)
 
     def _has_nan(self) -> bool:
         return self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
@@ -263,21 +273,27 @@ class _Windows:
                 results[:, first:stop] = at_place(rule, place, values[place.low], values[place.high])
         if self.least < self.window:
             for part in (slice(0, first), slice(stop, columns)):
-                results[:, part] = self._sorted(rule, dtype, part)
+                results[:, part] = self._sorted(rule, dtype, part=part)
         return results
 
-    def _by_kernel(self, kernel: FilterFunction) -> Array:
-        """Return the values of a rank in the windows inside the rows. They share their sorted parts."""
-        folded = fold((1, self.window))
-        values = by_kernel(
-            kernel, self.rows, folded, Mode.NEAREST, np.zeros((), self.rows.dtype), self.threads
-        )
+    def _filtered(
+        self, rule: Rule, dtype: np.dtype[Any], ranks: Sequence[int], filters: Sequence[FilterFunction]
+    ) -> Array:
+        """Return the statistic of windows of numbers by a filter for each rank."""
         first = self.window // 2
-        inside: Array = values[:, first : first + self.rows.shape[1] - self.window + 1]
-        return inside
+        inside = slice(first, first + self.rows.shape[1] - self.window + 1)
+        folded, outside = fold((1, self.window)), np.zeros((), self.rows.dtype)
+
+        def of_rank(rank: int) -> Array:
+            filter_ = filters[ranks.index(rank)]
+            values = by_kernel(filter_, self.rows, folded, Mode.NEAREST, outside, self.threads)
+            found: Array = values[:, inside]
+            return found
+
+        return self._joined(rule, dtype, of_rank)
 
     def _by_peer(self, rank: int) -> Array:
-        """Return what `_by_kernel` does, by pandas if a window is large, else by NumPy."""
+        """Return the values of a rank in the windows inside the rows; pandas serves large windows."""
         rows, window = self.rows, self.window
         # In pandas infinite values are missing.
         if window > _MOST_BY_NUMPY and _pandas() and np.isfinite(rows).all():
@@ -301,8 +317,14 @@ class _Windows:
         found: Array = bottleneck.move_median(padded, self.window, min_count=self.least, axis=1)
         return found[:, self.ahead :].astype(dtype, copy=False)
 
-    def _sorted(self, rule: Rule, dtype: np.dtype[Any], part: slice = slice(None)) -> Array:
-        """Return the statistic of the numbers of some windows, each sorted by itself."""
+    def _sorted(
+        self,
+        rule: Rule,
+        dtype: np.dtype[Any],
+        kernel: ExactFunction | None = None,
+        part: slice = slice(None),
+    ) -> Array:
+        """Return the statistic of the numbers of some windows, each sorted by itself; see `each_block`."""
         windows = np.lib.stride_tricks.sliding_window_view(self._padded(), self.window, axis=1)[:, part]
         outer, count, _ = windows.shape
         results = np.empty((1, outer, count), dtype)
@@ -314,6 +336,7 @@ class _Windows:
                 lambda block: of_numbers(block.values, rule, self.least),
                 results,
                 self.threads,
+                kernel=kernel,
             )
         found: Array = results[0]
         return found

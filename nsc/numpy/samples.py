@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -120,6 +121,7 @@ def each_block(
     threads: int,
     with_indices: bool = False,
     selects: bool = False,
+    kernel: ExactFunction | None = None,
 ) -> None:
     """Sort samples and write a statistic of them to results.
 
@@ -132,20 +134,22 @@ def each_block(
         threads: how many at most.
         with_indices: whether the statistic reads the indices of values.
         selects: whether a kernel is built for these ranks alone; one that sorts serves all others.
+        kernel: serves in any case; None: what pays does.
     """
     index_dtype = np.dtype(np.int32) if with_indices else None
     if index_dtype is not None and not places_fit(laid.shape[1], laid.itemsize):
         laid = laid.astype(np.int16)
     outer, n, inner = laid.shape
     of_kernel = ranks if selects else None
-    kind = kind_of(function, n, of_kernel, laid, with_indices)
+    kind = None if kernel else kind_of(function, n, of_kernel, laid, with_indices)
 
     def probe(share: float) -> int:
         some = some_of(laid, share, 1)
         by_numpy(some, 1, ranks, False, index_dtype)
         return int(some.size // n)
 
-    kernel = None if kind is None else kind.chosen(outer * inner, laid.size, probe)
+    if kind is not None:
+        kernel = kind.chosen(outer * inner, laid.size, probe)
     known = ranks if kernel is None else of_kernel
     outputs = n if known is None else len(known)
     sample_bytes = outputs * (laid.itemsize + (4 if with_indices else 0))
@@ -166,11 +170,8 @@ def each_block(
                 target = row[part[0], part[2]]
                 target[...] = result.reshape(target.shape)
 
-    if kind is None:
+    with kind.timed(kernel, outer * inner) if kind is not None else nullcontext():
         share_out(do, threads, len(blocks))
-    else:
-        with kind.timed(kernel, outer * inner):
-            share_out(do, threads, len(blocks))
 
 
 def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple[slice, slice, slice]]:
