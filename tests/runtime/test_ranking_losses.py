@@ -510,3 +510,14 @@ def test_a_flat_batch_is_warned_of_once():
     with pytest.warns(RuntimeWarning, match="NDCGLoss: the gradient of a batch is exactly 0"):
         learn(1e6, grades)
     learn(1e6, grades)
+
+
+def test_gains_of_small_relevances_keep_their_digits():
+    """Both gains are proportional to them."""
+    scores = torch.tensor([0.3, 0.1, 0.2, 0.0], dtype=torch.float64)
+    relevance = 1e-12 * torch.tensor([1.0, 3.0, 2.0, 5.0], dtype=torch.float64)
+    op = nsc.compile("bitonic", 4, dtypes="float64")
+    of_each = [
+        nsc.nn.functional.ndcg_loss(op, scores, relevance, gain=gain) for gain in ("exponential", "linear")
+    ]
+    torch.testing.assert_close(*of_each, rtol=1e-11, atol=0)

@@ -45,7 +45,10 @@ from nsc.sizes import Sizes, most_of
 # What items of some relevances are worth, in units that no relevance overflows, by the name of the gain; the
 # second argument is the highest relevance.
 _GAINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "exponential": lambda relevance, highest: (relevance - highest).exp2() - (-highest).exp2(),
+    # 2^r - 1 = 2^r (1 - 2^-r), without the difference of numbers that are nearly equal where r is small.
+    "exponential": lambda relevance, highest: (
+        (relevance - highest).exp2() * -(-math.log(2) * relevance).expm1()
+    ),
     "linear": lambda relevance, highest: relevance / (highest + (highest == 0)),
 }
 _WAYS = ("route", "ranks")
