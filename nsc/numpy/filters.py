@@ -142,25 +142,33 @@ def _filter(
     sizes = _sizes(function, x.ndim, size)
     origins = origins_of(sizes, origin)
     outside = _outside(function, x.dtype, cval)
-    wide = [axis for axis in range(-len(sizes), 0) if sizes[axis] > 1]
+    wide = [axis for axis in range(x.ndim) if sizes[axis] > 1]
     if not wide or wide[-1] - wide[0] < 3:
         folded = _fold(sizes, origins)
         if folded.is_column or math.prod(x.shape[x.ndim - folded.behind :]) <= MOST_CHANNELS:
-            return _filtered(x, folded, rank, MODES[mode], outside, threads)
+            return _filtered(x, sizes, origins, rank, MODES[mode], outside, threads)
     # The axes of the window go last, which copies the array.
-    last = range(-len(wide), 0)
-    folded = fold([sizes[axis] for axis in wide], [origins[axis] for axis in wide])
-    values = _filtered(np.moveaxis(x, wide, last), folded, rank, MODES[mode], outside, threads)
-    return np.ascontiguousarray(np.moveaxis(values, last, wide))
+    order = [*(axis for axis in range(x.ndim) if axis not in wide), *wide]
+    sizes, origins = (tuple(numbers[axis] for axis in order) for numbers in (sizes, origins))
+    values = _filtered(x.transpose(order), sizes, origins, rank, MODES[mode], outside, threads)
+    return np.ascontiguousarray(values.transpose(np.argsort(order)))
 
 
-def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: Array, threads: int) -> Array:
+def _filtered(
+    x: Array,
+    sizes: tuple[int, ...],
+    origins: tuple[int, ...],
+    rank: int | None,
+    mode: Mode,
+    outside: Array,
+    threads: int,
+) -> Array:
+    folded = _fold(sizes, origins)
     window = _upper_median(folded.window) if rank is None else Window.of(folded.window, rank)
     if not x.size:
         return np.empty(x.shape, x.dtype)
     kind = filter_kind(window, NAMES[x.dtype], Images.without_gaps(x.shape, folded).channels)
-    sizes, before = (_along_axes(numbers, folded, x.ndim) for numbers in (folded.window, folded.before))
-    sizes = [max(1, size) for size in sizes]
+    before = [size // 2 + origin for size, origin in zip(sizes, origins, strict=True)]
 
     def by_numpy(x: Array) -> Array:
         return filter_by_numpy(x, sizes, before, window.rank, mode, outside)
@@ -193,12 +201,6 @@ def by_kernel(
 
     share_out(do, threads, parts_of(threads, x.nbytes * math.prod(folded.window)))
     return values
-
-
-def _along_axes(numbers: tuple[int, int, int], folded: Folded, ndim: int) -> list[int]:
-    """Return what a folded window has along each axis of an array, 0 along the others."""
-    listed = [*numbers[: 2 if folded.is_column else 3], *[0] * folded.behind]
-    return ([0] * ndim + listed)[-ndim:]
 
 
 @cache

@@ -20,7 +20,7 @@ import nsc.numpy
 from nsc.compiler.windows import Window
 from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
-from nsc.join.windows import filter_kernel
+from nsc.join.windows import filter_kernel, filter_kind
 from nsc.nn import MedianFilter2d, RankFilter2d
 from nsc.operators import filtering
 from nsc.operators.exact import DTYPE_NAMES
@@ -230,7 +230,10 @@ def test_channels_last_is_filtered_where_it_lies():
 
 
 @pytest.mark.usefixtures("kernels")
-def test_only_the_kernel_for_the_channels_is_built():
+def test_only_the_kernel_for_the_channels_is_built(tmp_path, monkeypatch):
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
+    filter_kernel.cache_clear()
+    filter_kind.cache_clear()
     x = images((9, 30, 3), "uint8", 0)
     nsc.numpy.rank_filter(x, 2, (3, 3, 1))
     assert filter_kernel(Window(1, 3, 3, 2))._libraries.keys() == {3}

@@ -265,10 +265,12 @@ def test_precision_and_the_reciprocal_rank_of_an_exact_order(op):
     assert functional.mrr_loss(op, x, relevance, STEEP, k=1).item() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("scale", [0.02, 1, 20])
 @pytest.mark.parametrize("name", CASES)
-def test_gradients(op, name):
+def test_gradients(op, name, scale):
+    """Of scores that nearly tie too, and in the tails."""
     loss, options, _ = CASES[name]
-    x = samples()
+    x = scale * samples()
     relevance = torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
     lengths = torch.tensor([6, 5, 4, 2, 0])
     for entries in ({}, {"lengths": lengths}):
