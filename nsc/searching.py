@@ -59,7 +59,7 @@ def search(
     The same arguments give the same networks in the same order; time only decides where the search ends.
 
     Args:
-        n: number of wires, 2 to 64; None: those of `start`.
+        n: number of wires, 2 to 64; None: as many as `start` has.
         property: as in `verify`.
         minimize: "size", comparators, then layers; "depth", layers, then comparators; "cost", the minima and
             maxima that a selection's outputs need.

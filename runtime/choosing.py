@@ -161,7 +161,7 @@ class Kind(Generic[Kernel]):
 
 @cache
 def _warn(error: str) -> None:
-    """Warn once of each reason."""
+    """Warn once for each reason."""
     warnings.warn(
         f"nsc: {error}. Until then NumPy and torch serve the calls that kernels would, with the same results",
         RuntimeWarning,

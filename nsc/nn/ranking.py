@@ -94,12 +94,12 @@ class SpearmanLoss(RankingLoss):
     scipy.stats.spearmanr. A sample of fewer than two entries, or of equal targets alone, has no correlation.
     Its loss is 0 and it counts nothing in the mean.
 
-    The covariance of the ranks is divided by the norm of the target's ranks and by that of 0 … m-1. The
-    latter cannot vanish, as that of the soft ranks can. So equal scores have the correlation 0, or close to
+    The covariance of the ranks is divided by two norms: of the target's ranks, and of 0 … m-1. The second
+    cannot vanish, but the norm of the soft ranks could. So equal scores have the correlation 0, or close to
     it, and a gradient of the usual size. Where no two scores are equal, a large steepness gives scipy's
     value.
 
-    The network takes the items in an order that has nothing to do with theirs, as in all losses of rankings:
+    The network takes the items in a fixed order of its own, as in all losses of rankings:
     equal scores do not look good in a list that is stored by its relevance. The same input gives the same
     bits.
 

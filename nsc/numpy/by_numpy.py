@@ -1,6 +1,6 @@
 """Sorting and selection along an axis in NumPy's vectorised steps: what serves where no kernel does.
 
-Results are those of kernels. A sort of values alone may leave -0 and 0 in any order, and NaN of other signs.
+Kernels give the same results, but for signs: here a sort of values alone may leave -0 and 0 in any order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FEW = 256
 
 
 def values_by_numpy(x: Array, axis: int, ranks: Sequence[int] | None, descending: bool = False) -> Array:
-    """Return the sorted values along an axis, or those of some ranks, in the order of the ranks."""
+    """Return the sorted values along an axis, or the values of some ranks, in the order of the ranks."""
     if ranks is None:
         values = x.copy(order="C")
         values.sort(axis=axis)
@@ -93,8 +93,7 @@ def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
         return _order(rows)[:, list(ranks)]
     border = low if low else high
     edge = _values_of(rows.copy(), [border])
-    # Comparisons with NaN are false: NaN lies behind a lower edge, and a row with an edge of NaN is done
-    # alone.
+    # Comparisons with NaN are false: NaN lies behind a lower edge. A row with an edge of NaN is done alone.
     with np.errstate(invalid="ignore"):
         is_chosen = ~(rows < edge) if low else rows <= edge
     counts = np.count_nonzero(is_chosen, axis=-1)
@@ -123,7 +122,7 @@ def _columns_of(is_chosen: Array, count: int) -> Array:
 
 
 def _ordered(rows: Array, places: Array) -> Array:
-    """Return ascending places in the order of what lies there; those of equal values stay ascending."""
+    """Return ascending places in the order of what lies there; places of equal values stay ascending."""
     order = _order(np.take_along_axis(rows, places, -1))
     return np.take_along_axis(places, order, -1)
 
@@ -150,7 +149,7 @@ def _order(rows: Array) -> Array:
 
 
 def _keys(rows: Array) -> Array:
-    """Return whole numbers of 32 bits, as int64, in the order of values; those of equal values are equal."""
+    """Return whole numbers of 32 bits, as int64, in the order of values; equal values have equal numbers."""
     if rows.dtype.kind != "f":
         keys: Array = rows.astype(np.int64)
         return keys - (1 << 31) if rows.dtype == np.uint32 else keys

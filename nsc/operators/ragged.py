@@ -72,7 +72,7 @@ def ragged_of(caller: str, name: str, given: Any) -> Ragged | None:
 
     Args:
         caller: the operator's method, for messages.
-        name: that of the lists, for messages.
+        name: of the lists, for messages.
         given: a nested tensor of the jagged layout (batch, ragged), with holes between its lists or without;
             a PackedSequence of numbers; or a pair of values (total,) and offsets (batch + 1,).
 

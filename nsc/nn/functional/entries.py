@@ -201,7 +201,7 @@ def labelled(
 
 
 def _spread(entries: Entries, labels: Tensor) -> tuple[Entries, Tensor]:
-    """Return entries, and their labels, in an order that has nothing to do with that of a list.
+    """Return entries and their labels in a fixed order, in which neighbours of a list lie far apart.
 
     Some networks leave equal scores about where they are. In a list that is stored by its relevance, a model
     that says nothing would look good, or bad, and learn from that.

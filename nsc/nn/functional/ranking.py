@@ -19,8 +19,8 @@ entries that take part is refused on the CPU, where values can be looked at; on 
 gives NaN or a number without a meaning. Cost per sample: that of `Sorter.rank` or of `Sorter.route` of one
 column, O(size), and of exact sorts of the relevances.
 
-The network takes the items of a list in an order that has nothing to do with theirs. So equal scores look
-neither good nor bad in a list that is stored by its relevance.
+The network takes the items of a list in a fixed order of its own, in which neighbours lie far apart. So
+equal scores look neither good nor bad in a list that is stored by its relevance.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def spearman_loss(
     """Return 1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
 
     0 is the order of the target, 2 the reverse. Equal targets share the mean of their ranks, as in
-    scipy.stats.spearmanr. The norm of the soft ranks counts as that of 0 … m-1. A sample of fewer than two
-    entries, or of equal targets alone, has no correlation: its loss is 0 and it counts nothing in the mean.
-    Other arguments, NaN and cost: see `nsc.nn.SpearmanLoss`.
+    scipy.stats.spearmanr. The norm of 0 … m-1 stands for the norm of the soft ranks. A sample of fewer than
+    two entries, or of equal targets alone, has no correlation: its loss is 0 and it counts nothing in the
+    mean. Other arguments, NaN and cost: see `nsc.nn.SpearmanLoss`.
 
     Raises:
         OperandError: a target, weight, lengths or mask that does not fit, or no such reduction or axis.
