@@ -126,10 +126,11 @@ class Kind(Generic[Kernel]):
         Raises:
             ToolchainError, BuildError, UnprovedError: it cannot be built.
         """
-        with self._lock:
-            if self._kernel is None:
-                self._kernel = self._kept() or self._built()
-            return self._kernel
+        if self._kernel is None:
+            with self._lock:
+                if self._kernel is None:
+                    self._kernel = self._kept() or self._built()
+        return self._kernel
 
     def _pay(self, saved: float) -> None:
         """Note what a kernel would save; load it, or build it, if that has paid."""
