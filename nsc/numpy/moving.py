@@ -134,7 +134,9 @@ def _statistic(
 ) -> Array:
     """Return a statistic of all windows, that of a method of _Windows."""
     moved = np.moveaxis(array, axis, -1)
-    rows = np.ascontiguousarray(moved).reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
+    rows = moved.reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
+    if name not in ("min", "max"):  # bottleneck takes extremes where the values lie
+        rows = np.ascontiguousarray(rows)
     # A window reaches no further than the array.
     most = max(0, rows.shape[1] - 1)
     sides = min(window - 1 - ahead, most), min(ahead, most)
@@ -166,13 +168,13 @@ class _Windows:
         return self.before + 1 + self.ahead
 
     def median(self) -> Array:
-        return self._of_rule(MEDIAN, float_of(self.rows), _bottleneck())
+        return self._of_rule(MEDIAN, float_of(self.rows), has_peer=_bottleneck() is not None)
 
     def min(self) -> Array:
-        return self._extremes(np.inf, is_least=True)
+        return self._by_bottleneck("move_min") if _bottleneck() else self._extremes(np.inf, is_least=True)
 
     def max(self) -> Array:
-        return self._extremes(-np.inf, is_least=False)
+        return self._by_bottleneck("move_max") if _bottleneck() else self._extremes(-np.inf, is_least=False)
 
     def quantile(self, q: float, method: str) -> Array:
         if not is_name(method, METHODS):
@@ -218,14 +220,14 @@ class _Windows:
             found[window - missing[:, window - 1 :] < self.least] = np.nan
         return results
 
-    def _of_rule(self, rule: Rule, dtype: np.dtype[Any], bottleneck: Any = None) -> Array:
-        """Return the statistic of all windows; bottleneck, if installed, serves medians until kernels do."""
+    def _of_rule(self, rule: Rule, dtype: np.dtype[Any], has_peer: bool = False) -> Array:
+        """Return the statistic of all windows, which bottleneck may serve until kernels do."""
         if not self.rows.size or self.least > self.window:
             return np.full(self.rows.shape, np.nan, dtype)
 
         def by_peer(windows: _Windows) -> Array:
-            if bottleneck:
-                return windows._medians_by(bottleneck)
+            if has_peer:
+                return windows._by_bottleneck("move_median")
             if windows._has_nan():
                 return windows._sorted(rule, dtype)
             return windows._joined(rule, dtype, windows._by_peer)
@@ -234,14 +236,14 @@ class _Windows:
         by_kernel: Callable[[Any], Array]
         if self._has_nan():
             # Without bottleneck `_sorted` chooses for itself what sorts.
-            if bottleneck and self.window <= MOST:
+            if has_peer and self.window <= MOST:
                 kind = exact_kind(self.window, None, float_of(self.rows).name, False, "bottleneck")
             by_kernel = partial(self._sorted, rule, dtype)
         else:
             place = rule.places(self.window)[0]
             ranks = tuple(sorted({place.low, place.high}))
             if self.window <= MOST_VALUES:
-                kind = rolling_kind(self.window, ranks, NAMES[self.rows.dtype], bottleneck is not None)
+                kind = rolling_kind(self.window, ranks, NAMES[self.rows.dtype], has_peer)
             by_kernel = partial(self._filtered, rule, dtype, ranks)
         if kind is None:
             return by_peer(self)
@@ -308,13 +310,17 @@ class _Windows:
                 result[start : start + len(part)] = np.partition(part, rank, axis=-1)[:, rank]
         return found
 
-    def _medians_by(self, bottleneck: Any) -> Array:
-        """Return the medians of all windows by bottleneck, which counts numbers as `least` does."""
+    def _by_bottleneck(self, name: str) -> Array:
+        """Return a statistic of all windows by bottleneck, which counts numbers as `least` does."""
         dtype = float_of(self.rows)
-        wide = np.dtype(np.float32) if dtype == np.float16 else dtype
-        padded = np.full((len(self.rows), self.rows.shape[1] + self.ahead), np.nan, wide)
-        padded[:, : self.rows.shape[1]] = self.rows
-        found: Array = bottleneck.move_median(padded, self.window, min_count=self.least, axis=1)
+        if not self.rows.size or self.least > self.window:
+            return np.full(self.rows.shape, np.nan, dtype)
+        rows = self.rows.astype(np.float32 if dtype == np.float16 else dtype, copy=False)
+        if self.ahead:
+            padded = np.full((len(rows), rows.shape[1] + self.ahead), np.nan, rows.dtype)
+            padded[:, : rows.shape[1]] = rows
+            rows = padded
+        found: Array = getattr(_bottleneck(), name)(rows, self.window, min_count=self.least, axis=1)
         return found[:, self.ahead :].astype(dtype, copy=False)
 
     def _sorted(
@@ -393,7 +399,7 @@ def rolling(
 
     Cost: minima and maxima take a pass over the array for each bit of the window. Medians and quantiles of
     up to 225 values in an array without NaN share their sorted parts, as in `rank_filter`. Others are
-    selected in each window, or by bottleneck or pandas where these are installed and give the same results.
+    selected in each window. Where bottleneck or pandas are installed and give the same results, they serve.
 
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).median()
     array([nan, nan,  2.,  5.])
