@@ -3,8 +3,8 @@ fresh process.
 
 A line is measured in processes of its own: each peer, and nsc with an empty cache ("first") and with the
 kernels that `nsc.numpy.prepare` built before ("kept"). Times are processor seconds of so many calls in a row,
-from the first one on, compilers counted and imports not, the least of three processes. The last column has the least times of warm calls,
-in turns in one process, with kept kernels.
+from the first one on, compilers counted and imports not, the least of three processes. The last column has
+the least times of warm calls, in turns in one process, with kept kernels.
 """
 
 from __future__ import annotations
@@ -382,7 +382,7 @@ def _row(line: Line) -> str:
         if line.prepares:
             _measured(line, [line.nsc], cache, prepared=True)
         every = [_measured(line, [line.nsc, *line.peers.values()], cache) for _ in _TIMES]
-    kept, mine, *others = map(min, zip(*every))
+    kept, mine, *others = map(min, zip(*every, strict=True))
     ratios = f"{of_nsc / first[peer]:.2f} | {kept / first[peer]:.2f} | {min(others) / mine:.2f}"
     return (
         f"| {line.name} | {line.count} | {peer} | {first[peer] * 1e3:.3g} | {of_nsc * 1e3:.3g} | {ratios} |"
