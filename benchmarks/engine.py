@@ -1,7 +1,7 @@
 """`python -m benchmarks.engine`: what serves a first call, what it costs, and how quick it is.
 
-Writes results/engine.md: the engine and prebuilt libraries beside the network's own kernel. Ratios are of the
-quickest calls of C functions, which take turns on one thread. First calls and builds have a process each.
+Writes results/engine.md: the engine beside the network's own library. Ratios are of the quickest calls of C
+functions, which take turns on one thread. First calls and builds have a process each.
 """
 
 from __future__ import annotations
@@ -29,17 +29,15 @@ from nsc import prebuilding
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
 from nsc.runtime.build import prebuilt
+from nsc.runtime.build.loading import opened
 from nsc.runtime.build.prebuilt import LEVELS
-from nsc.runtime.relaxed import engine
 from nsc.runtime.relaxed.engine import Engine
-from nsc.runtime.relaxed.library import Library
 
 RESULTS = Path(__file__).parent / "results" / "engine.md"
 SIZES = ((8, 200), (16, 100), (32, 100), (64, 16), (128, 16), (512, 2), (1024, 1))
 ROUNDS = 5
-# The last has no prebuilt kernel: the engine runs it.
-PREBUILT = (("bitonic", 32), ("odd_even", 16), ("bitonic", 20))
-WORDS = [f"{family} {n}" for family, n in PREBUILT]
+CASES = (("bitonic", 32), ("odd_even", 16), ("bitonic", 20))
+WORDS = [f"{family} {n}" for family, n in CASES]
 SAMPLES = 64
 
 
@@ -70,12 +68,12 @@ def main() -> None:
         print(lines[-1], flush=True)
     head = (
         f"`python -m benchmarks.engine` on {machine()}. Bitonic networks, float32, one thread. The first "
-        "table has the engine's time over that of the network's own kernel. The second has what the first "
-        "call of a network takes by the engine, behind its proof, and the build of its kernel: medians of "
-        f"{ROUNDS} processes. The third has the time of a cross entropy and its gradient by a library of a "
-        "level of x86-64, as the package sortnets-kernels has them, over that by the kernel that is built "
-        "here. The last has the first cross entropy and gradient of a process, behind the proof, and then a "
-        f"later one, of {SAMPLES} samples, with an empty cache: medians of {ROUNDS} processes."
+        "table has the engine's time over that of the network's own library. The second has what the first "
+        "call of a network takes by an engine that is built, behind its proof, and the build of its own "
+        f"library: medians of {ROUNDS} processes. The third has the time of a cross entropy and its gradient "
+        "by the engine of a level of x86-64, as the package sortnets-kernels has them, over that by the "
+        "engine that is built here. The last has the first cross entropy and gradient of a process, behind "
+        f"the proof, and then a later one, of {SAMPLES} samples: medians of {ROUNDS} processes."
     )
     partial = RESULTS.with_suffix(".partial")
     partial.write_text("\n".join(["# The engine", "", paragraph(head), "", *lines, ""]), encoding="utf-8")
@@ -83,10 +81,12 @@ def main() -> None:
 
 
 def ratios(n: int, batch: int) -> Iterator[float]:
-    """Yield the engine's time over the kernel's of each function: of values, of P, and of a loss."""
-    op = nsc.compile("bitonic", n)
-    library = op.kernel.own_library()
-    kinds = {"engine": engine_of(op).functions["float32"], "kernel": library.functions["float32"]}
+    """Yield the engine's time over that of the own library: of values, of P, and of a loss."""
+    kernel = nsc.compile("bitonic", n).kernel
+    kinds = {
+        "engine": kernel.engine().functions["float32"],
+        "library": kernel.own_library().functions["float32"],
+    }
     for work, parts in ((P, ("keys forward", "keys backward", "forward", "backward")), (LOSS, ("backward",))):
         turns = {
             (kind, part): call
@@ -95,61 +95,55 @@ def ratios(n: int, batch: int) -> Iterator[float]:
             if part in parts
         }
         quickest = quickest_in_turns(turns, batch)
-        yield from (quickest["engine", part] / quickest["kernel", part] for part in parts)
-
-
-def engine_of(op: nsc.Sorter) -> Engine:
-    """Return the engine with an operator's network."""
-    paths = {
-        real: engine.build(op.kernel.sigmoid, source, op.kernel.manifest.nsc).binary
-        for real, (_, source) in op.kernel.engine_sources.items()
-    }
-    return Engine(paths, NetworkTables.from_text(op.kernel.files[TABLES]))
+        yield from (quickest["engine", part] / quickest["library", part] for part in parts)
 
 
 def level_ratios(level: str) -> Iterator[float]:
-    """Yield the time by a library of a level over that by the network's own kernel."""
+    """Yield the time by the engine of a level over that by the engine of this machine."""
+    source = nsc.compile(*CASES[0]).kernel.engine_sources["float32"]
     with tempfile.TemporaryDirectory() as folder:
-        for family, n in PREBUILT:
+        path = prebuilding.write("engine_logistic", source, level, Path(folder))
+        for family, n in CASES:
             kernel = nsc.compile(family, n).kernel
-            path = prebuilding.write(kernel.name, kernel.sources["cpu"], level, Path(folder))
-            kinds = {
-                "level": Library(path, kernel.manifest.stated("cpu"), kernel.reals),
-                "own": kernel.own_library(),
-            }
+            tables = NetworkTables.from_text(kernel.files[TABLES])
+            kinds = {"level": Engine({"float32": opened(path)}, tables), "here": kernel.engine()}
             turns = {
-                (kind, "loss"): bound_calls(Case(LOSS, family, n, 4096 // n), library.functions["float32"])[
+                (kind, "loss"): bound_calls(Case(LOSS, family, n, 4096 // n), engine.functions["float32"])[
                     "backward"
                 ]
-                for kind, library in kinds.items()
+                for kind, engine in kinds.items()
             }
             quickest = quickest_in_turns(turns, 4096 // n)
-            yield quickest["level", "loss"] / quickest["own", "loss"]
+            yield quickest["level", "loss"] / quickest["here", "loss"]
 
 
 def first_losses() -> dict[str, list[str]]:
     """Return the milliseconds of a first loss and of a later one, of each network, by what serves it."""
-    with tempfile.TemporaryDirectory() as path, tempfile.TemporaryDirectory() as empty:
+    with (
+        tempfile.TemporaryDirectory() as path,
+        tempfile.TemporaryDirectory() as empty,
+        tempfile.TemporaryDirectory() as cache,
+    ):
         package, level = Path(path) / prebuilt.PACKAGE, prebuilt.level_here()
         package.mkdir()
         (package / "__init__.py").touch()
-        for name, source in prebuilding.sources():
-            if level and name in {"engine_logistic", *(f"{family}_{n}" for family, n in PREBUILT[:2])}:
-                prebuilding.write(name, source, level, package)
+        if level:
+            prebuilding.write("engine_logistic", prebuilding.sources()["engine_logistic"], level, package)
+        run_fresh("benchmarks.engine", *CASES[0], env={"NSC_CACHE_DIR": cache})
         ways = {
-            "g++ builds the kernel": {},
-            "prebuilt": {"PYTHONPATH": os.pathsep.join((str(ROOT), path))},
+            "the first network: g++ builds the engine": {},
+            "a further network": {"NSC_CACHE_DIR": cache},
             "prebuilt, no compiler": {"PYTHONPATH": os.pathsep.join((str(ROOT), path)), "PATH": empty},
             "neither": {"PATH": empty},
         }
-        return {words: [_first_and_later(*case, env) for case in PREBUILT] for words, env in ways.items()}
+        return {words: [_first_and_later(*case, env) for case in CASES] for words, env in ways.items()}
 
 
 def _first_and_later(family: str, n: int, env: dict[str, str]) -> str:
     times = []
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as cache:
-            times.append(run_fresh("benchmarks.engine", family, n, env={**env, "NSC_CACHE_DIR": cache}))
+            times.append(run_fresh("benchmarks.engine", family, n, env={"NSC_CACHE_DIR": cache, **env}))
     return ", ".join(_milliseconds(median(each)) for each in zip(*times, strict=True))
 
 
@@ -173,7 +167,7 @@ def first_loss(family: str, n: int) -> None:
 
 
 def medians(n: int) -> tuple[float, float]:
-    """Return the seconds of the first call of a network by the engine, and of its build."""
+    """Return the seconds of a network's first call by the engine, and of the build of its library."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         run_fresh("benchmarks.engine", "2", env={"NSC_CACHE_DIR": folder})
@@ -186,17 +180,14 @@ def medians(n: int) -> tuple[float, float]:
 
 
 def first_call(n: int) -> None:
-    """Print the seconds of a network's first call by the engine and of its build, as JSON."""
-    other = nsc.compile("odd_even", 3)
-    engine_of(other)
-    other.kernel.build()
-    other.sort(torch.randn(1, 3))  # torch's first call
+    """Print the seconds of a network's first call by the engine and of a build of its own, as JSON."""
+    nsc.compile("odd_even", 3).sort(torch.randn(1, 3))  # torch's first call
     op, x = nsc.compile("bitonic", n), torch.randn(4, n)
     start = time.perf_counter()
     op.sort(x)
-    first = time.perf_counter() - start
-    op.kernel.build()  # waits for the thread
-    print(json.dumps([first, time.perf_counter() - start]))
+    first = time.perf_counter()
+    op.kernel.build()
+    print(json.dumps([first - start, time.perf_counter() - first]))
 
 
 if __name__ == "__main__":

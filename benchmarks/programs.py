@@ -301,7 +301,7 @@ def main() -> None:
             print(f"left out, as {program.package} is not installed: {program.name}")
             continue
         (slow, large), (quick, small) = (
-            run_fresh("benchmarks.programs", key, name, env={"NSC_BUILD": "wait"})
+            run_fresh("benchmarks.programs", key, name)
             for name in (program.package, PACKAGES[program.package])
         )
         shape = " × ".join(map(str, program.shape))

@@ -33,7 +33,7 @@ Call = Callable[[], object]
 
 def losses(n: int, batch: int) -> dict[str, tuple[Call, Call]]:
     """Return the calls of nsc and of torch of each loss, forward and backward."""
-    op = nsc.compile("bitonic", n, art_lambda=0, build="wait")
+    op = nsc.compile("bitonic", n, art_lambda=0, build=True)
     net = diffsort.DiffSortNet("bitonic", n, steepness=STEEPNESS, distribution="logistic")
     x = torch.randn(batch, n, requires_grad=True)
     target = torch.rand(batch, n).argsort(-1)
@@ -108,7 +108,7 @@ def losses(n: int, batch: int) -> dict[str, tuple[Call, Call]]:
 
 def lists(n: int, batch: int) -> dict[str, tuple[Call, Call]]:
     """Return the calls with full lists, and with lengths that are uniform in 1 … n."""
-    op = nsc.compile("bitonic", n, build="wait")
+    op = nsc.compile("bitonic", n, build=True)
     x = torch.randn(batch, n, requires_grad=True)
     lengths = torch.randint(1, n + 1, (batch,))
     grades = torch.randint(0, 4, (batch, n))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, cast, overload
 
 import torch
 
-from nsc.arguments import names
+from nsc.arguments import flag, names
 from nsc.compiler.describe import Named, describe, is_family
 from nsc.compiler.driver import compile_again, compile_network
 from nsc.compiler.naming import package_name
@@ -25,7 +25,6 @@ from nsc.join.exact import selection_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.runtime.build.first_call import check_build
 from nsc.version import VERSION
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Options(TypedDict, total=False):
     index_base: int | None
     max_memory: int
     time_limit: float | None
-    build: str | None
+    build: bool
 
 
 @overload
@@ -85,9 +84,9 @@ def compile(
     index_base: int | None = None,
     max_memory: int = MAX_MEMORY,
     time_limit: float | None = None,
-    build: str | None = None,
+    build: bool = False,
 ) -> Sorter | Selector:
-    """Prove a network and return its operator, built on first use and cached on disk.
+    """Prove a network and return its operator.
 
     The operator sorts, or selects some ranks alone. A selector has only the comparators that its ranks depend
     on; its soft values are those of the whole network at the same steepness, unless redundant comparators are
@@ -117,10 +116,8 @@ def compile(
         index_base: what the network file or the lists count wires from, 0 or 1.
         max_memory: MB that the proof's method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: each method counts its steps.
-        build: what the first call does if the kernel is not built. "auto": the engine runs the network until
-            it is, or without an engine the call waits; "wait": it waits; "background": it never waits, and
-            plain torch serves without an engine; "engine": the engine runs it, and nothing is built for this
-            network alone. None: what $NSC_BUILD says, or the last call that did.
+        build: build the network's own library now, which takes seconds and may be a few percent faster. Else
+            the engine of the relaxation runs the network, with the same bits: it is built once for all.
 
     Returns:
         A Sorter, or a Selector where `select` says what is selected.
@@ -138,7 +135,7 @@ def compile(
     >>> compile("bitonic", 4, select=nsc.top_k(2)).hard_select(x)[0]
     tensor([3., 2.])
     """
-    check_build(build, LoweringError)
+    is_built = flag("build", build, LoweringError)
     budget = budget_of(max_memory, time_limit, keeps=True)
     request = Request(
         network=network,
@@ -157,8 +154,9 @@ def compile(
     )
     kind: type[Sorter] | type[Selector] = Sorter if select is None else Selector
     operator: Sorter | Selector = _compiled(kind, request, budget)
-    if build is not None:
-        operator.kernel.first_call = build
+    if is_built and "cpu" in operator.kernel.sources:
+        operator.kernel.specialise()
+        operator.kernel.library()
     return operator
 
 
@@ -217,7 +215,8 @@ def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> 
     if not reals and not targets:
         return operator
     again = _again(operator, (*sorted(kernel.reals), *reals), (*kernel.sources, *targets))
-    again.kernel.first_call = kernel.first_call
+    if kernel.is_specialised:
+        again.kernel.specialise()
     return cast(AnyOperator, again)
 
 

@@ -35,7 +35,7 @@ from nsc.runtime.threads import cores
 from nsc.version import VERSION
 from nsc.wording import count
 
-_VARIABLES = ("NSC_CXX", "CXX", "NSC_CXXFLAGS", "NSC_CACHE_DIR", "NSC_BUILD")
+_VARIABLES = ("NSC_CXX", "CXX", "NSC_CXXFLAGS", "NSC_CACHE_DIR")
 # What a compiler defines for the vectors of a processor, the widest first.
 _VECTORS = {
     "__AVX512F__": "AVX-512",
@@ -232,7 +232,7 @@ def _operator() -> str:
     from nsc.api import compile
     from nsc.runtime.relaxed.reference import relax
 
-    operator = compile("bitonic", 8, build="wait")
+    operator = compile("bitonic", 8)
     draw = torch.Generator().manual_seed(8)
     x, weights = torch.randn(3, 8, generator=draw), torch.randn(3, 8, 8, generator=draw)
     ours, theirs = x.clone().requires_grad_(), x.double().requires_grad_()

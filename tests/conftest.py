@@ -163,19 +163,11 @@ def cache(pytestconfig: pytest.Config) -> Iterator[Path]:
 # These files test speed or last digits, so they need kernels as users build them: g++ fuses products with
 # sums at -O2 but not at -O0.
 BUILT_AS_USERS_DO = {"test_accuracy", "test_digits", "test_engine", "test_far_scores", "test_generated"}
-# These files test builds, or the text of kernels. In others the engine runs all networks, with the same bits,
-# so that a network takes no build.
-WITH_KERNELS = BUILT_AS_USERS_DO | {
-    "test_cache",
-    "test_install",
-    "test_endings",
-    "test_manifest",
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def builds(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Build without an optimiser, which takes less than half of the time, and engines in place of kernels.
+    """Build without an optimiser, which takes less than half of the time.
 
     A process loads a kernel once: files that need another one give it a name that no other file uses.
     """
@@ -183,9 +175,6 @@ def builds(request: pytest.FixtureRequest) -> Iterator[None]:
         patch.delenv("NSC_CXXFLAGS", raising=False)
         if request.module.__name__ not in BUILT_AS_USERS_DO:
             patch.setenv("NSC_CXXFLAGS", "-O0")
-        patch.delenv("NSC_BUILD", raising=False)
-        if request.module.__name__ not in WITH_KERNELS:
-            patch.setenv("NSC_BUILD", "engine")
         yield
 
 

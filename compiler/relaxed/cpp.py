@@ -6,8 +6,7 @@ The text has the network's tables and the relaxation. The headers of nsc/library
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed import records
@@ -19,7 +18,7 @@ from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.compiler.text.lines import braced, wrapped
 from nsc.compiler.text.records import Header, head_of
-from nsc.contract.tables import NetworkTables, PatternCode
+from nsc.contract.tables import NetworkTables, PatternCode, layout_of
 from nsc.templates import fill
 
 # Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
@@ -84,6 +83,7 @@ def tables_of(schedule: Schedule) -> NetworkTables:
         codelets.append(fields)
         first_slot += slots_of(codelet)
     joined = {shape: tuple(butterflies_of(shape)) for shape in schedule.shapes}
+    narrow = _narrow_butterflies(schedule)
     shapes, first_pair, first_butterfly = [], 0, 0
     for shape in schedule.shapes:
         wires = 1 + max(pair.b for pair in shape)
@@ -97,18 +97,18 @@ def tables_of(schedule: Schedule) -> NetworkTables:
         merge_levels=merge_levels(schedule),
         slots=schedule.slots,
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
-        butterflies=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
+        codelet_count=len(codelets),
+        butterfly_count=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
+        narrow_count=len(narrow),
         codelets=tuple(codelets),
         spreads=tuple(place for spread in begins for place in spread),
         shapes=tuple(shapes),
         pairs=tuple((it.a, it.b) for shape in schedule.shapes for it in shape),
         flips=tuple(_words(pattern) for pattern in flips),
         shape_butterflies=tuple(
-            (_code(it.pattern), *_four(it.wires)) for each in joined.values() for it in each
+            (_code(it.pattern), _four(it.wires)) for each in joined.values() for it in each
         ),
-        narrow_butterflies=tuple(
-            (_code(it.pattern), *_four(it.wires), *_four(it.slots)) for it in _narrow_butterflies(schedule)
-        ),
+        narrow_butterflies=tuple((_code(it.pattern), _four(it.wires), _four(it.slots)) for it in narrow),
     )
 
 
@@ -119,8 +119,8 @@ def _narrow_butterflies(schedule: Schedule) -> tuple[Butterfly, ...]:
     return butterflies(schedule.codelets)
 
 
-def _code(pattern: Pattern) -> int:
-    return PatternCode[pattern.name].value
+def _code(pattern: Pattern) -> PatternCode:
+    return PatternCode[pattern.name]
 
 
 def _four(numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -132,32 +132,23 @@ def _words(bits: int) -> tuple[int, ...]:
 
 
 def _network(tables: NetworkTables) -> records.Network:
-    """Return the tables as text. C has no empty arrays: each ends with an entry that is not used."""
-    return records.Network(
-        wires=tables.wires,
-        comparators=tables.comparators,
-        levels=tables.levels,
-        merge_levels=tables.merge_levels,
-        slots=tables.slots,
-        longest_codelet=tables.longest_codelet,
-        codelet_count=len(tables.codelets),
-        butterfly_count=tables.butterflies,
-        narrow_count=len(tables.narrow_butterflies),
-        codelet_lines=_lines(map(braced, tables.codelets)),
-        spread_lines=wrapped([*tables.spreads, 0]),
-        shape_lines=_lines(map(braced, tables.shapes)),
-        pair_lines=_lines(map(braced, tables.pairs)),
-        flip_lines=_lines(braced([braced(map(hex, row))]) for row in tables.flips),
-        butterfly_lines=_lines(map(_butterfly, tables.shape_butterflies)),
-        narrow_lines=_lines(map(_butterfly, tables.narrow_butterflies)),
-    )
+    """Return the tables as text."""
+    counts, lists = [], []
+    for each in fields(tables):
+        value, layout = getattr(tables, each.name), layout_of(each)
+        if layout is None:
+            counts.append(records.Count(each.name, value))
+        else:
+            # C has no empty arrays: each ends with an entry that is not used.
+            lines = wrapped([*map(_initialiser, value), "{}"])
+            lists.append(records.Table(layout.type, each.name, lines))
+    return records.Network(tuple(counts), tuple(lists))
 
 
-def _lines(entries: Iterable[str]) -> tuple[str, ...]:
-    return wrapped([*entries, "{}"])
-
-
-def _butterfly(row: tuple[int, ...]) -> str:
-    """Return a pattern with its fours of numbers."""
-    fours = [braced(row[at : at + 4]) for at in range(1, len(row), 4)]
-    return braced((f"nsc::{PatternCode(row[0]).name.lower()}", *fours))
+def _initialiser(entry: object) -> str:
+    if isinstance(entry, tuple):
+        return braced(map(_initialiser, entry))
+    if isinstance(entry, PatternCode):
+        return f"nsc::{entry.name.lower()}"
+    # A literal of 64 bits has to be hexadecimal.
+    return hex(entry) if isinstance(entry, int) and entry >> 32 else str(entry)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nsc.compiler.relaxed.records import Code, Interface
-from nsc.compiler.text.records import Header, Real
-from nsc.contract.interface import KERNEL_ABI, REALS, Status
+from nsc.compiler.relaxed.records import Code, Declared, Interface
+from nsc.compiler.text.lines import filled
+from nsc.compiler.text.records import Header
+from nsc.contract.interface import FUNCTIONS, KERNEL_ABI, REALS, Status, function_name
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload, Routing
 from nsc.templates import fill
 
@@ -47,9 +48,20 @@ def interface_text(header: Header, n: int, outputs: Mapping[int, int] | None, dt
         values=values,
         statuses=tuple(Code(status.name.lower(), status.value, _STATUSES[status]) for status in Status),
         routings=tuple(Code(routing.name, routing.code, _meaning(routing)) for routing in routings),
-        reals=tuple(Real(real, REALS[real].type, REALS[real].suffix) for real in dtypes),
+        reals=tuple(_declared(real) for real in dtypes),
     )
     return fill("relaxed/interface.h.j2", interface)
+
+
+def _declared(real: str) -> Declared:
+    """Return declarations of the functions for an arithmetic type."""
+    declarations = {}
+    for name, function in FUNCTIONS.items():
+        *parameters, last = (each.replace("real ", f"{REALS[real].type} ") for each in function.parameters)
+        start = f"{function.result} {function_name(name, real)}("
+        first, *others = filled([start, *(f"{each}," for each in parameters), f"{last});"], 112)
+        declarations[name] = (first.replace("( ", "("), *(f"    {line}" for line in others))
+    return Declared(real, REALS[real].suffix, **declarations)
 
 
 def _meaning(routing: Routing) -> str:

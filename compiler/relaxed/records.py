@@ -88,25 +88,28 @@ class Relaxation:
 
 
 @dataclass(frozen=True)
-class Network:
-    """A network as C++ runs it: counts, and tables as lines of initialisers; see nsc/relaxed/network.h."""
+class Count:
+    """A count of a network: its name in nsc/relaxed/network.h, and its value."""
 
-    wires: int
-    comparators: int
-    levels: int
-    merge_levels: int
-    slots: int
-    longest_codelet: int
-    codelet_count: int
-    butterfly_count: int
-    narrow_count: int
-    codelet_lines: tuple[str, ...]
-    spread_lines: tuple[str, ...]
-    shape_lines: tuple[str, ...]
-    pair_lines: tuple[str, ...]
-    flip_lines: tuple[str, ...]
-    butterfly_lines: tuple[str, ...]
-    narrow_lines: tuple[str, ...]
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a network: the type of its entries, its name in nsc/relaxed/network.h, and initialisers."""
+
+    type: str
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network as C++ runs it."""
+
+    counts: tuple[Count, ...]
+    tables: tuple[Table, ...]
 
 
 @dataclass(frozen=True)
@@ -226,6 +229,17 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """The functions for an arithmetic type: its names, and lines that declare each function."""
+
+    name: str
+    suffix: str
+    kept: tuple[str, ...]
+    forward: tuple[str, ...]
+    backward: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Interface:
     """What relaxed/interface.h.j2 is given.
 
@@ -241,7 +255,7 @@ class Interface:
     values: str
     statuses: tuple[Code, ...]
     routings: tuple[Code, ...]
-    reals: tuple[Real, ...]
+    reals: tuple[Declared, ...]
 
 
 @dataclass(frozen=True)

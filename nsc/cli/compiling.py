@@ -155,7 +155,7 @@ def compile_command(
             "certificate": certificate_file and str(certificate_file.path),
             "targets": request.targets,
             "cached": all(artifact.cached for artifact in artifacts),
-            "commands": [shlex.join(artifact.command) for artifact in artifacts if artifact.command],
+            "commands": [shlex.join(artifact.command) for artifact in artifacts],
             "seconds": round(seconds, 3),
         }
         click.echo(json.dumps(facts, indent=1))
@@ -169,7 +169,7 @@ def compile_command(
             click.echo(f"{CERTIFICATE_DIGEST}: {proof.certificate}")
         if result.verbose:
             for artifact in artifacts:
-                click.echo(shlex.join(artifact.command) or f"prebuilt: {artifact.binary}")
+                click.echo(shlex.join(artifact.command))
         if replaced:
             click.echo(f"replaced: {place} held another package")
         if "cuda" in request.targets and not architectures:

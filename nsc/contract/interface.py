@@ -1,4 +1,4 @@
-"""The C interface of kernels: its version, its arithmetic types, the status codes of its functions."""
+"""The C interface of kernels: its version, its arithmetic types, its functions and their status codes."""
 
 from __future__ import annotations
 
@@ -46,6 +46,52 @@ REALS: dict[str, Real] = {
         Real("float32", "float", "int32_t", "f32", 4, ("float32", "bfloat16", "float16")),
         Real("float64", "double", "int64_t", "f64", 8, ("float64",)),
     )
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A C function of a kernel, of which each arithmetic type has its own.
+
+    Attributes:
+        result: the type of what it returns; int32_t is a status.
+        parameters: as C declares them, where `real` is the arithmetic type.
+    """
+
+    result: str
+    parameters: tuple[str, ...]
+
+
+_CALL = (
+    "int32_t routing",
+    "int64_t batch",
+    "const real *x",
+    "const real *steepness",
+    "int64_t steepness_stride",
+    "const void *payload",
+    "int64_t payload_stride",
+    "int64_t payload_columns",
+)
+# The functions of nsc/relaxed/kernel.h, by the names that `function_name` completes.
+FUNCTIONS = {
+    "kept": Function("int64_t", ("int32_t routing", "int64_t batch")),
+    "forward": Function(
+        "int32_t", (*_CALL, "real *values", "real *routed", "real *kept", "nsc_parallel_for pool")
+    ),
+    "backward": Function(
+        "int32_t",
+        (
+            *_CALL,
+            "const real *values_grad",
+            "const real *routed_grad",
+            "real *x_grad",
+            "real *steepness_grad",
+            "real *payload_grad",
+            "real *losses",
+            "real *kept",
+            "nsc_parallel_for pool",
+        ),
+    ),
 }
 
 

@@ -1,16 +1,19 @@
-"""Tables: a network as kernels run it, in numbers; see nsc/relaxed/network.h."""
+"""Tables: a network as kernels run it, in numbers; nsc/relaxed/network.h says what they mean.
+
+The fields of `NetworkTables` are the members of nsc::AnyNetwork, in their order.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from enum import IntEnum
 from typing import Any
 
 from nsc.errors import PackageError
 from nsc.strict_json import read_json
 
-Rows = tuple[tuple[int, ...], ...]
+Rows = tuple[tuple[Any, ...], ...]
 
 
 class PatternCode(IntEnum):
@@ -23,23 +26,25 @@ class PatternCode(IntEnum):
 
 
 @dataclass(frozen=True)
-class NetworkTables:
-    """A network's counts and tables.
+class Layout:
+    """How an entry of a table lies in memory.
 
     Attributes:
-        wires, comparators, levels: of the network.
-        merge_levels: of the merge that it ends in; see `nsc.compiler.relaxed.final_merge`.
-        slots: places for weights.
-        longest_codelet: most slots of a codelet.
-        butterflies: how many the codelets have.
-        codelets: shape, spread, first wire, first slot and pattern of flips of each.
-        spreads: the wires of codelets, from the first wire on.
-        shapes: wires, first pair, comparators and first butterfly of each.
-        pairs: the places of each comparator of the shapes.
-        flips: the two words of each pattern of flipped comparators.
-        shape_butterflies: pattern and four places of each.
-        narrow_butterflies: pattern, four wires and four slots of each; none where the network is wide.
+        type: its type in C++.
+        numbers: its numbers as numpy.dtype reads them, aligned as in C++.
     """
+
+    type: str
+    numbers: str
+
+
+def _of(type_: str, numbers: str) -> dict[str, Layout]:
+    return {"layout": Layout(type_, numbers)}
+
+
+@dataclass(frozen=True)
+class NetworkTables:
+    """A network's counts and tables."""
 
     wires: int
     comparators: int
@@ -47,18 +52,20 @@ class NetworkTables:
     merge_levels: int
     slots: int
     longest_codelet: int
-    butterflies: int
-    codelets: Rows
-    spreads: tuple[int, ...]
-    shapes: Rows
-    pairs: Rows
-    flips: Rows
-    shape_butterflies: Rows
-    narrow_butterflies: Rows
+    codelet_count: int
+    butterfly_count: int
+    narrow_count: int
+    codelets: Rows = field(metadata=_of("nsc::Codelet", "5i4"))
+    spreads: tuple[int, ...] = field(metadata=_of("uint16_t", "u2"))
+    shapes: Rows = field(metadata=_of("nsc::Shape", "4i4"))
+    pairs: Rows = field(metadata=_of("nsc::Pair", "2u1"))
+    flips: Rows = field(metadata=_of("nsc::Flips", "2u8"))
+    shape_butterflies: Rows = field(metadata=_of("nsc::ShapeButterfly", "u1, 4u1"))
+    narrow_butterflies: Rows = field(metadata=_of("nsc::NarrowButterfly", "u1, 4u1, 4i4"))
 
     def to_text(self) -> str:
         """Return the tables as JSON, a table a line."""
-        lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in asdict(self).items()]
+        lines = [f"{json.dumps(each.name)}: {json.dumps(getattr(self, each.name))}" for each in fields(self)]
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
     @classmethod
@@ -74,6 +81,11 @@ class NetworkTables:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise PackageError(f"no readable tables ({error}): compile the package again") from None
         return cls(**values)
+
+
+def layout_of(each: Field[Any]) -> Layout | None:
+    """Return the layout of a field's table; None: the field is a count."""
+    return each.metadata.get("layout")
 
 
 def _as_tuples(value: object) -> object:

@@ -11,13 +11,12 @@ from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.contract.manifest import NETWORK
 from nsc.join.budget import budget_of
-from nsc.runtime.build.first_call import AUTO, way_to_build
 from nsc.runtime.relaxed.kernel import Kernel, find_kernel, register_kernel
 
 
 @cache
 def kernel_of_first_wires(spec: str, count: int) -> Kernel:
-    """Return the kernel of the first wires of a registered kernel that sorts, built as that.
+    """Return the kernel of the first wires of a registered kernel that sorts, which the engine runs.
 
     Args:
         spec: the kernel's name in the process.
@@ -35,8 +34,4 @@ def kernel_of_first_wires(spec: str, count: int) -> Kernel:
     )
     # It sorts because the whole network does; a proof of its own is taken where it is quick.
     proof = prove(network, unproved=True, budget=budget_of(time_limit=0, keeps=True))
-    made = register_kernel(compile_again(network, proof, request).files)
-    made.first_call = kernel.first_call
-    if way_to_build(kernel.first_call) == AUTO:
-        made.build_engines()  # no call waits for a class
-    return made
+    return register_kernel(compile_again(network, proof, request).files)

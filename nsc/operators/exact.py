@@ -19,7 +19,6 @@ from nsc.contract.exact import ELEMENTS, MOST
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.join.exact import exact_kernel, exact_kernel_of, exact_kind
 from nsc.operators.operands import axis_of
-from nsc.runtime.build.first_call import WAIT, way_to_build
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.dispatch.written_out import is_written_out
@@ -126,7 +125,7 @@ def _worker(x: Tensor, spec: str) -> ExactSort:
     kernel, peer = find_kernel(spec), _torch_sort(spec)
     if x.is_cpu and kernel.n <= MOST:
         ranks = None if kernel.outputs is None else tuple(kernel.outputs.ranks)
-        return _ChosenSort(ranks, peer, way_to_build(kernel.first_call) == WAIT)
+        return _ChosenSort(ranks, peer)
     exact = _exact_kernel(spec) if x.is_cuda else None
     return (None if exact is None else _on_gpu(exact, x)) or peer
 
@@ -137,11 +136,10 @@ class _ChosenSort:
     Args:
         ranks: which results are wanted, in their order; None: all.
         peer: sorts by torch.
-        builds: whether the kernel is built at the first call.
     """
 
-    def __init__(self, ranks: tuple[int, ...] | None, peer: TorchSort, builds: bool = False) -> None:
-        self._ranks, self._peer, self._builds = ranks, peer, builds
+    def __init__(self, ranks: tuple[int, ...] | None, peer: TorchSort) -> None:
+        self._ranks, self._peer = ranks, peer
 
     def sorted(
         self, x: Tensor, dim: int, descending: bool, index_dtype: torch.dtype | None
@@ -160,7 +158,7 @@ class _ChosenSort:
             return part.numel() // n
 
         try:
-            kernel = kind.build() if self._builds else kind.chosen(samples, x.numel(), probe)
+            kernel = kind.chosen(samples, x.numel(), probe)
         except (ToolchainError, UnprovedError):
             kernel = None
         with kind.timed(kernel, samples):

@@ -12,26 +12,22 @@ from nsc.errors import PackageError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.runtime.build.first_call import check_build
 
 if TYPE_CHECKING:
     from nsc.operators.filters import Filter
 
 
-def load(folder: str | Path, *, build: str | None = None) -> Operator | Filter:
+def load(folder: str | Path) -> Operator | Filter:
     """Return the operator or filter of a package's folder; its kernel is built on first use.
 
     Args:
         folder: where `nsc compile` or `nsc filter` wrote the package.
-        build: what the first call of an operator does if its kernel is not built, as of `nsc.compile`. A
-            filter waits for its build.
 
     Returns:
         A Filter; a Selector, if a network was compiled for some ranks alone, else a Sorter.
 
     Raises:
-        PackageError: no such folder, or files that nsc did not write or that were changed; or `build` is
-            none of "auto", "wait", "background" and "engine".
+        PackageError: no such folder, or files that nsc did not write or that were changed.
 
     >>> import tempfile
     >>> import nsc
@@ -42,17 +38,15 @@ def load(folder: str | Path, *, build: str | None = None) -> Operator | Filter:
     ...     load(folder) == operator
     True
     """
-    check_build(build, PackageError)
     files = read_files(path_of("a package's folder", folder, PackageError))
-    made = _MADE_OF[Manifest.from_text(files[MANIFEST]).kind](files)
-    if isinstance(made, Operator) and build is not None:
-        made.kernel.first_call = build
-    return made
+    return _MADE_OF[Manifest.from_text(files[MANIFEST]).kind](files)
 
 
 def _operator(files: Mapping[str, str]) -> Operator:
     manifest = RelaxedManifest.from_text(files[MANIFEST])
-    return (Sorter if manifest.outputs is None else Selector)(files)
+    operator = Sorter(files) if manifest.outputs is None else Selector(files)
+    operator.kernel.specialise()
+    return operator
 
 
 def _filter(files: Mapping[str, str]) -> Filter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -46,6 +46,9 @@ class Operator(Packaged):
         self._kernel = register_kernel(files)
         super().__init__(self._kernel.spec, self._kernel.files)
         self._operands = Operands(self._kernel, self.default_steepness)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _operator_of, (type(self), dict(self._files), self._kernel.is_specialised)
 
     @property
     def name(self) -> str:
@@ -227,3 +230,11 @@ class Operator(Packaged):
             },
             notebook_svg(self.network) or "",
         )
+
+
+def _operator_of(kind: type[Operator], files: Mapping[str, str], is_specialised: bool) -> Operator:
+    """Return an operator as it was in another process."""
+    operator = kind(files)
+    if is_specialised:
+        operator.kernel.specialise()
+    return operator

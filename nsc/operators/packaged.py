@@ -34,5 +34,5 @@ class Packaged(Attribute):
     def __hash__(self) -> int:
         return hash(self._spec)
 
-    def __reduce__(self) -> tuple[type[Packaged], tuple[dict[str, str]]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self._files),)

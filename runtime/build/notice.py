@@ -29,7 +29,7 @@ def silence() -> Iterator[None]:
 def notice(what: str) -> Iterator[None]:
     """Show what is done on standard error, if that is a terminal and once it takes long.
 
-    The line is removed in the end. A thread that builds in the background shows nothing: no call waits.
+    The line is removed in the end.
     """
     if _is_silent.get() or not _is_terminal():
         yield

@@ -15,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from nsc.errors import BuildError, ToolchainError
-from nsc.runtime.build import background
 
 # No -ffast-math: it would flush denormals in the whole process once loaded, and NaN and the tails
 # of the sigmoids would be lost. What is allowed changes no result but errno and FP exception flags.
@@ -100,7 +99,9 @@ class Toolchain:
         """
         command = self.command_for(source, binary)
         try:
-            done = background.completed(command, _COMPILE_SECONDS)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_COMPILE_SECONDS, stdin=subprocess.DEVNULL
+            )
         except subprocess.TimeoutExpired:
             raise BuildError(f"the compiler took over {_COMPILE_SECONDS} s", command) from None
         except OSError as error:

@@ -1,48 +1,33 @@
 """The engine: a built library of a relaxation, which runs any network from its tables.
 
 It is built once for a machine, a relaxation and an arithmetic type. A network that it runs needs no build.
-Its results have the bits of the network's own kernel, which the tests hold.
+Its results have the bits of the network's own library, which the tests hold.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from nsc.contract.tables import NetworkTables
-from nsc.runtime.build import cache
-from nsc.runtime.build.loading import opened
+from nsc.contract.tables import NetworkTables, layout_of
+from nsc.runtime.build import cache, prebuilt
+from nsc.runtime.build.loading import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.library import Functions, functions_of
 
-_NARROW = np.dtype([("pattern", "u1"), ("rows", "u1", 4), ("slots", "i4", 4)], align=True)
-# The tables of nsc::AnyNetwork, in order, with the type of a number.
-_TABLES = {
-    "codelets": "i4",
-    "spreads": "u2",
-    "shapes": "i4",
-    "pairs": "u1",
-    "flips": "u8",
-    "shape_butterflies": "u1",
-}
-
-
-# Tables that plans read. A plan lives as long as the process: a call may still run when a kernel takes over.
-_read: list[dict[str, np.ndarray]] = []
+# Tables that plans read. A plan lives as long as the process.
+_read: list[list[np.ndarray]] = []
 
 
 class _AnyNetwork(ctypes.Structure):
     """nsc::AnyNetwork of nsc/relaxed/network.h."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("wires", "comparators", "levels", "merge_levels", "slots")),
-        *((name, ctypes.c_int64) for name in ("longest_codelet", "codelet_count", "butterfly_count")),
-        ("narrow_count", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in (*_TABLES, "narrow_butterflies")),
+    _fields_ = tuple(
+        (each.name, ctypes.c_void_p if layout_of(each) else ctypes.c_int64) for each in fields(NetworkTables)
     )
 
 
@@ -50,57 +35,54 @@ class Engine:
     """A network, run by the engines of its relaxation.
 
     Args:
-        paths: the engine's library for each arithmetic type.
+        libraries: the engine of each arithmetic type.
         tables: of the network.
 
     Attributes:
         functions: the functions of each arithmetic type.
 
     Raises:
-        BuildError: a library cannot be loaded.
         MemoryError: too little memory for the network's tables.
     """
 
-    def __init__(self, paths: Mapping[str, Path], tables: NetworkTables) -> None:
-        arrays = {name: np.array(getattr(tables, name), kind) for name, kind in _TABLES.items()}
-        narrow = np.zeros(len(tables.narrow_butterflies), _NARROW)
-        rows = np.array(tables.narrow_butterflies, np.int64).reshape(-1, 9)
-        narrow["pattern"], narrow["rows"], narrow["slots"] = rows[:, 0], rows[:, 1:5], rows[:, 5:]
-        arrays["narrow_butterflies"] = narrow
+    def __init__(self, libraries: Mapping[str, ctypes.CDLL], tables: NetworkTables) -> None:
+        arrays, members = [], []
+        for each in fields(tables):
+            value = getattr(tables, each.name)
+            if layout := layout_of(each):
+                arrays.append(np.array(list(value), np.dtype(layout.numbers, align=True)))
+                value = arrays[-1].ctypes.data
+            members.append(value)
         _read.append(arrays)
-        self._network = _AnyNetwork(
-            tables.wires,
-            tables.comparators,
-            tables.levels,
-            tables.merge_levels,
-            tables.slots,
-            tables.longest_codelet,
-            len(tables.codelets),
-            tables.butterflies,
-            len(tables.narrow_butterflies),
-            *(array.ctypes.data for array in arrays.values()),
-        )
-        self.functions = {real: self._open(path, real) for real, path in paths.items()}
+        self._network = _AnyNetwork(*members)
+        self.functions = {real: self._functions(library, real) for real, library in libraries.items()}
 
-    def _open(self, path: Path, real: str) -> Functions:
-        library = opened(path, "nsc_open")
+    def _functions(self, library: ctypes.CDLL, real: str) -> Functions:
         library.nsc_open.restype = ctypes.c_void_p
         plan = library.nsc_open(ctypes.byref(self._network))
         if not plan:
-            raise MemoryError(f"not enough memory for the tables of {path.name}")
+            raise MemoryError("not enough memory for the tables of a network of this size")
         handle = ctypes.c_void_p(plan)
         found = functions_of(library, real, has_handle=True)
         return Functions(*(partial(function, handle) for function in vars(found).values()))
 
 
+def engine_library(sigmoid: str, source: str, version: str) -> ctypes.CDLL:
+    """Return a loaded engine, built unless it is prebuilt or the cache has it; raises as `build`."""
+    return used(partial(build, sigmoid, source, version), lambda path: opened(path, "nsc_open"))
+
+
 def build(sigmoid: str, source: str, version: str) -> cache.Artifact:
-    """Return an engine's library, compiled unless the cache has it.
+    """Return an engine's library, compiled unless it is prebuilt or the cache has it.
 
     Raises:
         ToolchainError: no compiler.
-        BuildError: the compiler failed.
+        BuildError: the compiler failed, or the library cannot be loaded.
     """
-    return cache.build(engine_name(sigmoid), source, find_toolchain(relaxed=True), version)
+    name = engine_name(sigmoid)
+    if path := prebuilt.find(name, source, version):
+        return cache.Artifact(path, (), cached=True)
+    return cache.build(name, source, find_toolchain(relaxed=True), version)
 
 
 def engine_name(sigmoid: str) -> str:

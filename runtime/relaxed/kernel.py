@@ -17,14 +17,12 @@ from nsc.contract.interface import REALS
 from nsc.contract.launch import Launch
 from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, engine_source
 from nsc.contract.tables import NetworkTables
-from nsc.errors import BuildError, PackageError, ToolchainError
-from nsc.runtime.build import background, cache, prebuilt
-from nsc.runtime.build.first_call import BACKGROUND, ENGINE, WAIT, way_to_build
+from nsc.errors import PackageError, ToolchainError
+from nsc.runtime.build import cache
 from nsc.runtime.build.loading import used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.locks import Lock
-from nsc.runtime.relaxed.engine import Engine, engine_name
-from nsc.runtime.relaxed.engine import build as build_engine
+from nsc.runtime.relaxed.engine import Engine, engine_library
 from nsc.runtime.relaxed.library import Library
 from nsc.wording import argument
 
@@ -77,35 +75,29 @@ class Kernel:
         # Target to source text.
         self.sources = {target: files[file] for target, file in self.manifest.sources.items()}
         self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
-        # What the first call without a build does; None: what $NSC_BUILD says. See docs/builds.md.
-        self.first_call: str | None = None
+        # Whether the network's own library serves; else the engine of its relaxation does.
+        self._is_specialised = False
         self._lock = Lock()
         self._library: Library | Engine | None = None
-        # Whether the plain reference serves: there is no compiler, or the library is built in the background.
+        # Whether the plain reference serves, as there is no compiler.
         self._by_reference = False
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}: n={self.n}, dtypes={list(self.serves)}, targets={list(self.sources)})"
 
     def build(self) -> cache.Artifact:
-        """Return the built library, compiled unless it is prebuilt or the cache has it.
+        """Return the network's own built library, compiled unless the cache has it.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
-        if path := prebuilt.find(*self._source, self.manifest.nsc):
-            return cache.Artifact(path, (), cached=True)
-        return cache.build(*self._source, find_toolchain(relaxed=True), self.manifest.nsc)
+        return cache.build(self.name, self.sources["cpu"], find_toolchain(relaxed=True), self.manifest.nsc)
 
     @property
-    def _source(self) -> tuple[str, str]:
-        return self.name, self.sources["cpu"]
-
-    @property
-    def engine_sources(self) -> dict[str, tuple[str, str]]:
-        """The name and the source of the engine that runs this network in each arithmetic type."""
-        return {real: (engine_name(self.sigmoid), self.files[engine_source(real)]) for real in self.reals}
+    def engine_sources(self) -> dict[str, str]:
+        """The source of the engine that runs this network in each arithmetic type."""
+        return {real: self.files[engine_source(real)] for real in self.reals}
 
     @property
     def launch(self) -> Launch:
@@ -119,14 +111,23 @@ class Kernel:
             raise PackageError(f"{self.name} has no CUDA kernels: compile it with {both}")
         return self.manifest.cuda
 
-    def library(self) -> Library | Engine | None:
-        """Return the loaded library; None: the plain reference serves.
+    @property
+    def is_specialised(self) -> bool:
+        """Whether the network's own library serves; else the engine of its relaxation does."""
+        return self._is_specialised
 
-        It does, after one warning, where there is neither a compiler nor a prebuilt library. Where the
-        library is not built yet and the engine is, the engine runs the network, with the same bits, until a
-        thread has built the library. `first_call` or $NSC_BUILD may say to wait, to stay with the engine, or
-        to take the reference until then where the engine is not built either. The end of the process ends the
-        thread.
+    def specialise(self) -> None:
+        """Let the network's own library serve from the next call on, which builds it."""
+        if not self._is_specialised:
+            with self._lock:
+                self._is_specialised, self._library, self._by_reference = True, None, False
+
+    def library(self) -> Library | Engine | None:
+        """Return what serves, built if it is not there; None: the plain reference serves.
+
+        The engine of its relaxation serves, or, behind `specialise`, the network's own library: both have the
+        same bits. Where there is no compiler an engine serves that is prebuilt, or after one warning the
+        reference.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
@@ -136,7 +137,7 @@ class Kernel:
             with self._lock:
                 if self._library is None and not self._by_reference:
                     try:
-                        self._begin(way_to_build(self.first_call))
+                        self._library = self._opened()
                     except ToolchainError as error:
                         self._by_reference = True
                         warnings.warn(
@@ -147,29 +148,13 @@ class Kernel:
                         )
         return self._library
 
-    def _begin(self, way: str) -> None:
-        """Decide what serves the first call; raises as `own_library`."""
-        version = self.manifest.nsc
-        if prebuilt.find(*self._source, version):
-            self._library = self.own_library()
-            return
-        try:
-            toolchain = find_toolchain(relaxed=True)
-        except ToolchainError:
-            self._library = self._engine()  # one that is prebuilt, or the same error
-            return
-        if way == ENGINE:
-            self.build_engines()
-        elif way == WAIT or cache.find(*self._source, toolchain, version):
-            self._library = self.own_library()
-            return
-        engine = self._engine()
-        if engine is None and way != BACKGROUND:
-            self._library = self.own_library()
-            return
-        self._library, self._by_reference = engine, engine is None
-        if way != ENGINE:
-            background.begin(f"build of {self.name}", self._take_over)
+    def _opened(self) -> Library | Engine:
+        if self._is_specialised:
+            try:
+                return self.own_library()
+            except ToolchainError:
+                pass  # an engine may be prebuilt
+        return self.engine()
 
     def own_library(self) -> Library:
         """Return the network's own library, built unless it is there.
@@ -182,44 +167,20 @@ class Kernel:
         stated = self.manifest.stated("cpu")
         return used(self.build, lambda binary: Library(binary, stated, self.reals))
 
-    def build_engines(self) -> None:
-        """Build the engines that run this network, unless they are there.
+    def engine(self) -> Engine:
+        """Return the engine with this network, built unless it is there.
 
         Raises:
-            ToolchainError: no compiler.
-            BuildError: the compiler failed.
+            ToolchainError: no compiler, and no engine that is prebuilt.
+            BuildError: the compiler failed, or the engine cannot be loaded.
+            PackageError: the tables are another network's.
         """
-        for name, source in self.engine_sources.values():
-            if not prebuilt.find(name, source, self.manifest.nsc):
-                build_engine(self.sigmoid, source, self.manifest.nsc)
-
-    def _engine(self) -> Engine | None:
-        """Return the engine with this network; None: it is not built."""
-        paths = {}
-        for real, source in self.engine_sources.items():
-            path = prebuilt.find(*source, self.manifest.nsc) or cache.find(
-                *source, find_toolchain(relaxed=True), self.manifest.nsc
-            )
-            if path is None:
-                return None
-            paths[real] = path
         tables = NetworkTables.from_text(self.files[TABLES])
         if (tables.wires, tables.comparators, tables.levels) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
-        try:
-            return Engine(paths, tables)
-        except BuildError:
-            if all(path.exists() for path in paths.values()):
-                raise
-            return None  # somebody cleared the cache
-
-    def _take_over(self) -> None:
-        """Build the library and let it take the place of what serves, between calls."""
-        try:
-            self._library = self.own_library()
-        except (BuildError, OSError) as error:
-            serves = "plain torch, many times slower" if self._library is None else "the engine"
-            warnings.warn(f"nsc: {self.name} stays with {serves}: {error}", RuntimeWarning, stacklevel=2)
+        sources = self.engine_sources.items()
+        libraries = {real: engine_library(self.sigmoid, text, self.manifest.nsc) for real, text in sources}
+        return Engine(libraries, tables)
 
     @cached_property
     def layers(self) -> tuple[Pairs, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nsc.contract.interface import function_name
+from nsc.contract.interface import FUNCTIONS, function_name
 from nsc.contract.manifest import check_stated
 from nsc.runtime.build.loading import opened
 
@@ -54,23 +54,17 @@ class Library:
         self.functions = {real: functions_of(library, real) for real in reals}
 
 
-_POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-# What forward and backward begin with: routing, batch, keys, steepness and its stride, payload, its stride
-# and its columns.
-_CALL: list[Any] = [_WORD, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _LONG, _LONG]
-_SIGNATURES: dict[str, list[Any]] = {
-    "kept": [_WORD, _LONG],
-    "forward": [*_CALL, *[_POINTER] * 4],
-    "backward": [*_CALL, *[_POINTER] * 8],
-}
+# All other parameters are pointers.
+_NUMBERS: dict[str, Any] = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64}
 
 
 def functions_of(library: ctypes.CDLL, real: str, has_handle: bool = False) -> Functions:
     """Return a library's functions for an arithmetic type, with a handle in front if they have one."""
     functions = {}
-    for name, types in _SIGNATURES.items():
+    for name, declared in FUNCTIONS.items():
         function = library[function_name(name, real)]
-        function.argtypes = [_POINTER, *types] if has_handle else types
-        function.restype = _LONG if name == "kept" else _WORD
+        types = [_NUMBERS.get(each.split()[0], ctypes.c_void_p) for each in declared.parameters]
+        function.argtypes = [ctypes.c_void_p, *types] if has_handle else types
+        function.restype = _NUMBERS[declared.result]
         functions[name] = function
     return Functions(**functions)

@@ -210,6 +210,7 @@ WITHOUT = {
     "library/nsc/relaxed/kernel.h": "passes arguments on",
     "library/nsc/relaxed/long_pass.h": "runs from 8,192 wires on: see tests/runtime/test_long.py",
     "library/nsc/relaxed/network.h": "names types",
+    "library/nsc/relaxed/parameters.h": "names parameters",
     "library/nsc/relaxed/routings.h": "names routings",
     "library/nsc/search/comparators.h": "is of the search, whose networks are proved anew",
     "library/nsc/search/moves.h": "is of the search, whose networks are proved anew",

@@ -1,7 +1,7 @@
-"""`python edit_manifests.py FOLDER`: call the operator of a package after each of many edits of its manifest.
+"""`python edit_manifests.py FOLDER engine | library`: edit a package's manifest, and call its operator.
 
-Prints a line per edit: "refused", "right", or the fault. It needs a process of its own, because a call that
-reads beyond its memory would end the process.
+There are many edits. Prints a line per edit: "refused", "right", or the fault. It needs a process of its own,
+because a call that reads beyond its memory would end the process.
 """
 
 from __future__ import annotations
@@ -83,10 +83,12 @@ def manifests(
     yield "a source that remarks on itself", manifest | facts, files | {source: text}
 
 
-def results(folder: Path, n: int) -> list[torch.Tensor]:
-    """Return the results of calls of a package."""
+def results(folder: Path, n: int, by_engine: bool) -> list[torch.Tensor]:
+    """Return the results of calls of a package, which the engine runs or its own library."""
     x = torch.linspace(-1, 1, 5 * n).sin().reshape(5, n)
     operator = nsc.load(folder)
+    if by_engine:
+        operator.kernel._library = operator.kernel.engine()
     if isinstance(operator, nsc.Selector):
         return [*operator.select_with_rows(x, 3.0), *operator.hard_select(x), operator.select(x)]
     ranks = x.argsort(-1).argsort(-1)
@@ -96,17 +98,18 @@ def results(folder: Path, n: int) -> list[torch.Tensor]:
     return [*operator.sort_with_permutation(x, 3.0), *operator.hard_sort(x), loss, x.grad]
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, by_engine: bool) -> None:
     text = (folder / "manifest.json").read_text()
     manifest = json.loads(text)
     files = {name: (folder / name).read_text() for name in manifest["files"]}
-    expected = results(folder, manifest["n"])
+    expected = results(folder, manifest["n"], by_engine)
     for name, edit, beside in manifests(manifest, files):
         for file, content in {**beside, "manifest.json": json.dumps(edit)}.items():
             (folder / file).write_text(content)
         try:
             n = edit.get("n")
-            actual = results(folder, n if type(n) is int and 0 < n < 100 else manifest["n"])
+            n = n if type(n) is int and 0 < n < 100 else manifest["n"]
+            actual = results(folder, n, by_engine)
             same = all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
             outcome = "right" if same else "WRONG"
         except nsc.PackageError:
@@ -119,4 +122,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2] == "engine")

@@ -414,7 +414,7 @@ def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
     library.write_bytes(b"no library")
     record.write_text(json.dumps({"sha256": hashlib.sha256(library.read_bytes()).hexdigest()}))
     with pytest.raises(BuildError, match="cannot load"):
-        kernel().library()
+        kernel().own_library()
 
 
 def test_a_home_folder_in_the_cache_variable_is_found(folder, tmp_path, monkeypatch):

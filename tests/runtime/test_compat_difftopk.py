@@ -64,7 +64,7 @@ def test_x_times_P_is_the_largest_values_for_a_large_steepness(kind, sparse):
 def test_splitter_selection_selects(n):
     for k in {1, 2, 3, 5, 8, n} & set(range(1, n + 1)):
         network = splitter_selection(k, n)
-        op = nsc.compile(network, select=nsc.top_k(k), build="engine")
+        op = nsc.compile(network, select=nsc.top_k(k))
         assert op.ranks == tuple(range(n - 1, n - 1 - k, -1))
 
 

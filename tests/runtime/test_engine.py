@@ -1,18 +1,18 @@
-"""The engine runs any network with the bits of the network's own kernel, until that is built."""
+"""The engine runs any network with the bits of the network's own library, which is built on demand."""
 
 import gc
 import json
+import pickle
 import shutil
 import subprocess
 import sys
-import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from terminal import at_a_terminal
 
 import nsc
 from nsc.cli import main
@@ -21,7 +21,6 @@ from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, LoweringError, PackageError
-from nsc.runtime.relaxed import engine as engines
 from nsc.runtime.relaxed.engine import Engine
 from nsc.runtime.relaxed.library import Library
 
@@ -33,15 +32,6 @@ NETWORKS = {
     "selecting": {"network": "best", "n": 33, "select": nsc.top_k(3)},
     "of one wire": {"network": "bitonic", "n": 1},
 }
-
-
-def by_engine(op):
-    """Return the engine with an operator's network."""
-    paths = {
-        real: engines.build(op.kernel.sigmoid, source, "0").binary
-        for real, (_, source) in op.kernel.engine_sources.items()
-    }
-    return Engine(paths, NetworkTables.from_text(op.kernel.files[TABLES]))
 
 
 def results(op, batch):
@@ -79,7 +69,7 @@ def test_the_engine_has_the_bits_of_the_kernel(name):
     for batch in (1, 3, 20):
         runs = []
         for kind in (Engine, Library):
-            op.kernel._library = by_engine(op) if kind is Engine else op.kernel.own_library()
+            op.kernel._library = op.kernel.engine() if kind is Engine else op.kernel.own_library()
             assert isinstance(op.kernel.library(), kind)
             runs.append(results(op, batch))
         for one, other in zip(*runs, strict=True):
@@ -112,135 +102,113 @@ def files(folder):
     return sorted(path.name.split("-")[0] for path in folder.glob("*.so"))
 
 
-def sorted_and_built(op, x):
-    """Return sorted values, when the build of their kernel has ended."""
-    values = op.sort(x)
-    for thread in threading.enumerate():
-        if thread.name == f"build of {op.name}":
-            thread.join()
-    return values
-
-
 @pytest.mark.slow("kernels and engines are built")
-def test_the_engine_runs_a_new_network_until_its_kernel_takes_over(folder):
+def test_the_engine_runs_every_network_and_nothing_is_built_for_one(folder):
+    for n in (11, 12):
+        op = nsc.compile("bitonic", n, name=f"by_the_engine_{n}")
+        op.sort(torch.randn(3, n))
+        assert isinstance(op.kernel.library(), Engine)
     assert files(folder) == ["engine_logistic"]
-    op = nsc.compile("bitonic", 11, name="taken_over_11")
-    x = torch.randn(3, 11)
-    assert isinstance(op.kernel.library(), Engine)
-    first = sorted_and_built(op, x)
-    assert files(folder) == ["engine_logistic", "taken_over_11"]
-    assert isinstance(op.kernel.library(), Library)
-    assert torch.equal(op.sort(x), first)
     assert CliRunner().invoke(main, ["engine"]).output.endswith(" in float32 is built before\n")
 
 
 @pytest.mark.slow("kernels and engines are built")
-def test_a_build_is_waited_for_on_demand(folder, monkeypatch):
-    monkeypatch.setenv("NSC_BUILD", "wait")
-    op = nsc.compile("bitonic", 3, name="waited_for_3")
-    op.sort(torch.randn(3))
-    assert isinstance(op.kernel.library(), Library)
-    monkeypatch.setenv("NSC_BUILD", "later")
-    with pytest.raises(BuildError, match="NSC_BUILD must be auto, wait, background or engine, got 'later'"):
-        nsc.compile("bitonic", 5, name="never_5").sort(torch.randn(5))
-
-
-@pytest.mark.slow("kernels and engines are built")
-def test_a_build_that_fails_leaves_the_engine(folder, monkeypatch):
-    op = nsc.compile("bitonic", 6, name="unbuilt_6")
-    monkeypatch.setattr(type(op.kernel), "build", failing)
-    with pytest.warns(RuntimeWarning, match="unbuilt_6 stays with the engine: no space"):
-        first = sorted_and_built(op, torch.ones(6))
-    assert isinstance(op.kernel.library(), Engine)
-    assert torch.equal(op.sort(torch.ones(6)), first)
-
-
-@pytest.mark.slow("kernels and engines are built")
-def test_the_engine_alone_is_built_where_a_network_is_left_to_it(folder, monkeypatch):
-    for name in files(folder):
-        for path in folder.glob(f"{name}*"):
-            path.unlink()
-    op = nsc.compile("bitonic", 7, name="never_built_7", build="engine")
-    sorted_and_built(op, torch.ones(7))
+def test_the_first_call_on_a_machine_builds_the_engine(folder):
+    for path in folder.glob("engine_logistic*"):
+        path.unlink()
+    op = nsc.compile("bitonic", 7, name="builds_the_engine_7")
+    assert files(folder) == []
+    op.sort(torch.ones(7))
     assert files(folder) == ["engine_logistic"]
-    assert isinstance(op.kernel.library(), Engine)
-    op.kernel.build()  # a kernel that is there is not taken either
-    again = nsc.compile("bitonic", 7, name="never_built_7_again", build="engine")
-    again.kernel.build()
-    assert isinstance(again.kernel.library(), Engine)
-
-
-def failing(kernel):
-    raise BuildError("no space")
 
 
 @pytest.mark.slow("kernels and engines are built")
-@pytest.mark.parametrize(("build", "kind"), [("wait", Library), ("background", Engine)])
-def test_a_call_says_whether_its_build_is_waited_for(build, kind, folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("NSC_BUILD", {"wait": "background", "background": "wait"}[build])
-    compiled = nsc.compile("bitonic", 3, name=f"{build}_compiled_3", build=build)
+def test_who_asks_gets_the_library_of_the_network_at_once(folder):
+    op = nsc.compile("bitonic", 13, name="specialised_13", dtypes=("float32", "float64"))
+    x = torch.randn(400, 13, requires_grad=True)
+    p = op.sort_with_permutation(x, 3.0)[1]
+    built = nsc.compile("bitonic", 13, name="specialised_13", dtypes=("float32", "float64"), build=True)
+    assert built is op
+    assert "specialised_13" in files(folder)
+    assert isinstance(op.kernel.library(), Library)
+    # The gradient of a result of the engine.
+    (grad,) = torch.autograd.grad(p.square().sum(), x)
+    (again,) = torch.autograd.grad(op.sort_with_permutation(x, 3.0)[1].square().sum(), x)
+    assert torch.equal(grad, again)
+    wider = nsc.api.serving(op, torch.float64, torch.device("cpu"))
+    assert isinstance(wider.kernel.library(), Library)
+
+
+@pytest.mark.slow("kernels and engines are built")
+def test_a_loaded_package_has_its_own_library_here_and_where_it_is_sent(folder, tmp_path):
     package = tmp_path / "package"
     package.mkdir()
-    for name, text in nsc.compile("bitonic", 5, name=f"{build}_loaded_5").kernel.files.items():
+    for name, text in nsc.compile("bitonic", 5, name="loaded_5").kernel.files.items():
         (package / name).write_text(text, encoding="utf-8")
-    for op in (compiled, nsc.load(package, build=build)):
-        assert isinstance(op.kernel.library(), kind)
-        sorted_and_built(op, torch.ones(op.n))
+    op = nsc.load(package)
+    assert isinstance(op.kernel.library(), Library)
+    program = "import pickle, sys; print(pickle.load(sys.stdin.buffer).kernel.library())"
+    for sent, kind in ((op, Library), (nsc.compile("bitonic", 6, name="sent_6"), Engine)):
+        done = subprocess.run(
+            [sys.executable, "-c", program], input=pickle.dumps(sent), capture_output=True, check=True
+        )
+        assert f".{kind.__name__} object" in done.stdout.decode()
 
 
-def test_another_way_to_build_is_refused(tmp_path):
-    with pytest.raises(LoweringError, match="build must be auto, wait, background or engine, got 'later'"):
-        nsc.compile("bitonic", 3, build="later")
-    with pytest.raises(PackageError, match="build must be auto, wait, background or engine, got True"):
-        nsc.load(tmp_path, build=True)
+def test_a_build_that_fails_is_an_error(folder, monkeypatch):
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O0 -DNSC_API=?")
+    with pytest.raises(BuildError, match="the compiler failed"):
+        nsc.compile("bitonic", 8, name="unbuilt_8").sort(torch.ones(8))
+    with pytest.raises(BuildError, match="the compiler failed"):
+        nsc.compile("bitonic", 8, name="unbuilt_8", build=True)
 
 
-ENDING = """
-import nsc, pathlib, sys, time, torch
-op = nsc.compile("bitonic", 4, name="ending_4")
-op.sort(torch.randn(4))
-while not pathlib.Path(sys.argv[1]).exists():
-    time.sleep(0.01)
-print(time.time())
-"""
+def test_build_is_yes_or_no():
+    with pytest.raises(LoweringError, match="build must be True or False, got 'wait'"):
+        nsc.compile("bitonic", 3, build="wait")
 
 
-@pytest.mark.slow("kernels and engines are built")
-def test_a_process_that_ends_kills_its_builds(tmp_path, monkeypatch):
-    started, cxx = tmp_path / "started", tmp_path / "slow-g++"
+@pytest.mark.slow("kernels are built")
+@pytest.mark.parametrize(
+    ("term", "is_shown"),
+    [
+        ("xterm-256color", True),
+        pytest.param("dumb", False, marks=pytest.mark.nightly("more terminals see a build")),
+    ],
+)
+def test_a_terminal_says_what_a_call_waits_for(term, is_shown, tmp_path, monkeypatch):
+    go, cxx, cache = tmp_path / "go", tmp_path / "late-g++", tmp_path / "cache"
     cxx.write_text(f"""#!/bin/sh
-case "$*" in *ending_4*) sleep 60 & echo $$ $! > {started}.part; mv {started}.part {started}; wait;; esac
+case "$*" in *.cpp*) until test -e {go}; do sleep 0.02; done;; esac
 exec g++ "$@"
 """)
     cxx.chmod(0o700)
+    monkeypatch.setenv("NSC_CACHE_DIR", str(cache))
     monkeypatch.setenv("NSC_CXX", str(cxx))
     monkeypatch.setenv("NSC_CXXFLAGS", "-O0")
-    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
-    assert CliRunner().invoke(main, ["engine"]).exit_code == 0
-    done = subprocess.run(
-        [sys.executable, "-c", ENDING, str(started)], check=True, timeout=120, capture_output=True, text=True
+
+    def wait_and_go():
+        deadline = time.monotonic() + 60
+        while not list(cache.glob(".engine_logistic*")):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(2.5)
+        go.touch()
+
+    program = (
+        "import torch, nsc\n"
+        'print(nsc.compile("bitonic", 4).sort(torch.tensor([3.0, 1.0, 2.0, 0.0]), 1e6).tolist())'
     )
-    assert time.time() - float(done.stdout) < 10
-    assert done.stderr == ""
-    for process in started.read_text().split():
-        assert not is_running(int(process))
-    left = [path.name for path in (tmp_path / "cache").iterdir() if "ending_4" in path.name]
-    assert [name for name in left if not name.endswith(".lock")] == []
-
-
-def is_running(process):
-    """Return whether a process runs: one that nobody has waited for yet does not."""
-    try:
-        status = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
+    code, printed, output = at_a_terminal([sys.executable, "-c", program], term, wait_and_go)
+    assert (code, printed) == (0, b"[0.0, 1.0, 2.0, 3.0]\n")
+    text = f"nsc: building engine_logistic, kept in {cache} …"
+    assert output.decode() == (f"\r{text}\r{' ' * len(text)}\r" if is_shown else "")
 
 
 @pytest.mark.slow("kernels and engines are built")
 def test_a_call_outlives_the_engine(folder):
     op = nsc.compile("bitonic", 40)
-    functions = by_engine(op).functions["float32"]
+    functions = op.kernel.engine().functions["float32"]
     gc.collect()
     overwritten = [np.full(size, 0x7FFF, np.int32) for size in range(8, 4000, 4)]
     x, values = torch.randn(2, 40), torch.empty(2, 40)
@@ -265,4 +233,4 @@ def test_the_engine_does_not_depend_on_a_network():
     one, other = (nsc.compile("bitonic", n, relaxation="cauchy").kernel for n in (4, 9))
     assert one.engine_sources == other.engine_sources
     source = cpp.engine(Relaxation("cauchy"), "float32")
-    assert one.engine_sources["float32"] == ("engine_cauchy", source)
+    assert one.engine_sources["float32"] == source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ import pytest
 import torch
 
 import nsc
-from nsc import library, prebuilding
+from nsc import prebuilding
 from nsc.compiler.relaxed import cpp
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.runtime.build import prebuilt
@@ -33,8 +32,8 @@ sys.modules["ziglang"] = None
 import torch, nsc
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    for n in (4, 5):
-        op = nsc.compile("bitonic" if n == 4 else "odd_even", n)
+    for op in (nsc.compile("bitonic", 4), nsc.load(sys.argv[1])):
+        n = op.n
         x = torch.linspace(-1, 1, n).sin().flip(0).requires_grad_()
         loss = op.cross_entropy(x, torch.arange(n))
         loss.backward()
@@ -45,13 +44,11 @@ print(*[w.message for w in caught])
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """Return a folder for PYTHONPATH whose package has the engine of the default relaxation and a kernel."""
+    """Return a folder for PYTHONPATH whose package has the engine of the default relaxation."""
     folder = tmp_path_factory.mktemp("path") / prebuilt.PACKAGE
     folder.mkdir()
     (folder / "__init__.py").touch()
-    bitonic = nsc.compile("bitonic", 4).kernel
-    for name, source in (*bitonic.engine_sources.values(), (bitonic.name, bitonic.sources["cpu"])):
-        prebuilding.write(name, source, LEVEL, folder)
+    prebuilding.write("engine_logistic", prebuilding.sources()["engine_logistic"], LEVEL, folder)
     return folder.parent
 
 
@@ -65,13 +62,22 @@ def installed(package, monkeypatch):
     prebuilt._folder.cache_clear()
 
 
-def lines(package, cache, **environment):
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """Return the folder of a package."""
+    folder = tmp_path_factory.mktemp("odd_even_5")
+    for name, text in nsc.compile("odd_even", 5).kernel.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def lines(package, loaded, cache, **environment):
     """Return what USE prints, and the names of the libraries in the cache."""
-    of_users = ("NSC_CXX", "CXX", "NSC_CXXFLAGS", "NSC_BUILD")
+    of_users = ("NSC_CXX", "CXX", "NSC_CXXFLAGS")
     stated = {name: text for name, text in os.environ.items() if name not in of_users}
     paths = os.pathsep.join(map(str, (ROOT, package)))
     done = subprocess.run(
-        [sys.executable, "-c", USE],
+        [sys.executable, "-c", USE, str(loaded)],
         env={**stated, "PYTHONPATH": paths, "NSC_CACHE_DIR": str(cache), **environment},
         capture_output=True,
         text=True,
@@ -82,12 +88,12 @@ def lines(package, cache, **environment):
 
 
 @needs_level
-def test_a_kernel_and_an_engine_serve_without_a_compiler(package, tmp_path):
-    (kernel, engine, warnings), built = lines(package, tmp_path / "cache", PATH=str(tmp_path))
+def test_the_engine_serves_without_a_compiler(package, loaded, tmp_path):
+    (*served, warnings), built = lines(package, loaded, tmp_path / "cache", PATH=str(tmp_path))
     assert (warnings, built) == ("", [])
-    for line, kind, name, n in ((kernel, "Library", "bitonic", 4), (engine, "Engine", "odd_even", 5)):
+    for line, (name, n) in zip(served, (("bitonic", 4), ("odd_even", 5)), strict=True):
         found, *numbers = line.split()
-        assert found == kind
+        assert found == "Engine"
         x = torch.linspace(-1, 1, n).sin().flip(0).requires_grad_()
         loss = nsc.compile(name, n).cross_entropy(x, torch.arange(n))
         loss.backward()
@@ -96,78 +102,40 @@ def test_a_kernel_and_an_engine_serve_without_a_compiler(package, tmp_path):
 
 @needs_level
 @pytest.mark.parametrize(
-    ("environment", "kinds", "built"),
+    ("environment", "built"),
     [
-        ({"NSC_BUILD": "engine"}, ["Library", "Engine"], []),
-        ({"NSC_BUILD": "wait"}, ["Library", "Library"], ["odd_even_5"]),
-        ({"NSC_CXXFLAGS": "-O0"}, ["Library", "Library"], ["bitonic_4", "odd_even_5"]),
+        ({}, ["odd_even_5"]),
+        ({"NSC_CXXFLAGS": "-O0"}, ["engine_logistic", "odd_even_5"]),
         pytest.param(
             {"NSC_CXX": "g++ -O0"},
-            ["Library", "Library"],
-            ["bitonic_4", "odd_even_5"],
+            ["engine_logistic", "odd_even_5"],
             marks=pytest.mark.nightly("a compiler that is named builds, too"),
         ),
     ],
 )
 def test_a_compiler_builds_what_is_not_there_and_what_its_user_asks_for(
-    package, tmp_path, environment, kinds, built
+    package, loaded, tmp_path, environment, built
 ):
-    (*served, warnings), libraries = lines(package, tmp_path / "cache", **environment)
+    (*served, warnings), libraries = lines(package, loaded, tmp_path / "cache", **environment)
     assert warnings == ""
-    assert [line.split()[0] for line in served] == kinds
+    assert [line.split()[0] for line in served] == ["Engine", "Library"]
     assert libraries == built
 
 
 @needs_level
 def test_a_library_is_that_of_its_source_and_version(installed):
-    kernel = nsc.compile("bitonic", 4).kernel
-    source = kernel.name, kernel.sources["cpu"]
-    assert prebuilt.find(*source, nsc.__version__) is not None
-    assert prebuilt.find(*source, "0.0.1") is None
-    assert prebuilt.find(kernel.name, source[1] + "\n", nsc.__version__) is None
+    source = nsc.compile("bitonic", 4).kernel.engine_sources["float32"]
+    assert prebuilt.find("engine_logistic", source, nsc.__version__) is not None
+    assert prebuilt.find("engine_logistic", source, "0.0.1") is None
+    assert prebuilt.find("engine_logistic", source + "\n", nsc.__version__) is None
     assert LEVEL in prebuilt.description()
-    (engine,) = nsc.compile("bitonic", 4, relaxation="cauchy").kernel.engine_sources.values()
-    assert prebuilt.find(*engine, nsc.__version__) is None
-
-
-@needs_level
-def test_commands_run_the_library_that_calls_run(package, tmp_path, monkeypatch):
-    """Without a compiler `nsc compile` writes the package; `nsc verify` refuses a library that is wrong."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (ROOT, package))))
-    monkeypatch.delenv("NSC_CXXFLAGS", raising=False)
-    hide = "import sys; sys.modules['ziglang'] = None; from nsc.cli import main; main()"
-
-    def command(line, **environment):
-        words = [sys.executable, "-c", hide, *line.split()]
-        return subprocess.run(
-            words, env=os.environ | environment, capture_output=True, text=True, timeout=300
-        )
-
-    compiled = command("compile bitonic --n 4", PATH=str(tmp_path))
-    assert (compiled.returncode, "built before" in compiled.stdout) == (0, True), compiled.stderr
-    assert json.loads(command("compile bitonic --n 4 --json", PATH=str(tmp_path)).stdout)["commands"] == []
-    assert command("verify generated/bitonic_4").returncode == 0
-    kernel = nsc.compile("bitonic", 4).kernel
-    text = library.expanded(kernel.sources["cpu"])
-    right, wrong = (
-        "return steepness[sample * steepness_stride];",
-        "return 3 * steepness[sample * steepness_stride];",
-    )
-    assert right in text
-    Path("wrong.cpp").write_text(text.replace(right, wrong), encoding="utf-8")
-    folder = Path("other") / prebuilt.PACKAGE
-    shutil.copytree(package / prebuilt.PACKAGE, folder)
-    name = prebuilt.file_name(kernel.name, kernel.sources["cpu"], nsc.__version__, LEVEL)
-    find_toolchain(relaxed=True).compile(Path("wrong.cpp"), folder / name)
-    paths = os.pathsep.join(map(str, (ROOT, folder.parent.resolve())))
-    refused = command("verify generated/bitonic_4", PYTHONPATH=paths)
-    assert refused.returncode == 1, refused.stdout
+    other = nsc.compile("bitonic", 4, relaxation="cauchy").kernel.engine_sources["float32"]
+    assert prebuilt.find("engine_cauchy", other, nsc.__version__) is None
 
 
 def test_without_the_package_nothing_is_found():
-    kernel = nsc.compile("bitonic", 4).kernel
-    assert prebuilt.find(kernel.name, kernel.sources["cpu"], nsc.__version__) is None
+    source = nsc.compile("bitonic", 4).kernel.engine_sources["float32"]
+    assert prebuilt.find("engine_logistic", source, nsc.__version__) is None
     assert prebuilt.description() is None
 
 
@@ -184,17 +152,12 @@ def test_levels_are_those_of_the_compiler():
     assert prebuilt.best_level(prebuilt.LEVELS["x86-64-v3"] - {"fma"}) is None
 
 
-def test_what_is_prebuilt_is_what_users_compile():
-    sources = dict(prebuilding.sources())
-    for family in prebuilding.FAMILIES:
-        for n in prebuilding.SIZES:
-            kernel = nsc.compile(family, n).kernel
-            assert sources[kernel.name] == kernel.sources["cpu"]
-    engines = {source for name, source in prebuilding.sources() if name.startswith("engine")}
+def test_what_is_prebuilt_is_what_calls_run():
+    sources = prebuilding.sources()
     for sigmoid in ("logistic", "cauchy"):
-        assert cpp.engine(Relaxation(sigmoid), "float32") in engines
+        assert sources[f"engine_{sigmoid}"] == cpp.engine(Relaxation(sigmoid), "float32")
         kernel = Kernel(nsc.compile("bitonic", 4, relaxation=sigmoid).kernel.files)
-        assert {source for _, source in kernel.engine_sources.values()} <= engines
+        assert set(kernel.engine_sources.values()) <= set(sources.values())
 
 
 @needs_level

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nsc/deploy/tensors.h>
+#include <nsc/relaxed/parameters.h>
 #include <nsc/threads.h>
 
 #pragma GCC visibility push(hidden)
@@ -10,14 +11,8 @@ namespace nsc::deploy {
 // The C functions of a relaxed kernel for an arithmetic type; null: it is not compiled for it.
 template <class real>
 struct RelaxedFunctions {
-    int32_t (*forward)(int32_t routing, int64_t batch, const real *x, const real *steepness,
-                       int64_t steepness_stride, const void *payload, int64_t payload_stride,
-                       int64_t payload_columns, real *values, real *routed, real *kept, void *pool);
-    int32_t (*backward)(int32_t routing, int64_t batch, const real *x, const real *steepness,
-                        int64_t steepness_stride, const void *payload, int64_t payload_stride,
-                        int64_t payload_columns, const real *values_grad, const real *routed_grad,
-                        real *x_grad, real *steepness_grad, real *payload_grad, real *losses,
-                        real *kept, void *pool);
+    int32_t (*forward)(NSC_FORWARD_PARAMETERS(real));
+    int32_t (*backward)(NSC_BACKWARD_PARAMETERS(real));
 };
 
 // Where values lie: value w of sample s of slab t is at t * slab + w * wire + s * sample.

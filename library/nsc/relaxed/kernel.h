@@ -25,14 +25,13 @@
 #pragma once
 
 #include <nsc/attributes.h>
+#include <nsc/relaxed/parameters.h>
 #include <nsc/relaxed/routing_pass.h>
 
 namespace nsc {
 
 template <class P, class real>
-Call<P, real> call_of(P &plan, int32_t routing, int64_t batch, const real *x, const real *steepness,
-                      int64_t steepness_stride, const void *payload, int64_t payload_stride,
-                      int64_t payload_columns) {
+Call<P, real> call_of(P &plan, NSC_CALL_PARAMETERS(real)) {
     Call<P, real> call = {plan,           static_cast<Routing>(routing),
                           batch,          x,
                           steepness,      steepness_stride,
@@ -46,31 +45,24 @@ Call<P, real> call_of(P &plan, int32_t routing, int64_t batch, const real *x, co
 
 // Defines the functions for an arithmetic type, whose names end in the suffix. `first` is their
 // first parameter with a comma, if they need one to find the plan.
-#define NSC_FUNCTIONS_OF(plan, first, real, suffix)                                              \
-    NSC_API int64_t nsc_kept_##suffix(first int32_t routing, int64_t batch) {                    \
-        return nsc::count_kept<real>(plan, static_cast<nsc::Routing>(routing), batch);           \
-    }                                                                                            \
-    NSC_API int32_t nsc_forward_##suffix(                                                        \
-        first int32_t routing, int64_t batch, const real *x, const real *steepness,              \
-        int64_t steepness_stride, const void *payload, int64_t payload_stride,                   \
-        int64_t payload_columns, real *values, real *routed, real *kept, void *pool) {           \
-        auto &run = plan;                                                                        \
-        return nsc::forward(run,                                                                 \
-                            nsc::call_of(run, routing, batch, x, steepness, steepness_stride,    \
-                                         payload, payload_stride, payload_columns),              \
-                            values, routed, kept, reinterpret_cast<nsc::ParallelFor>(pool));     \
-    }                                                                                            \
-    NSC_API int32_t nsc_backward_##suffix(                                                       \
-        first int32_t routing, int64_t batch, const real *x, const real *steepness,              \
-        int64_t steepness_stride, const void *payload, int64_t payload_stride,                   \
-        int64_t payload_columns, const real *values_grad, const real *routed_grad, real *x_grad, \
-        real *steepness_grad, real *payload_grad, real *losses, real *kept, void *pool) {        \
-        auto &run = plan;                                                                        \
-        return nsc::backward(run,                                                                \
-                             nsc::call_of(run, routing, batch, x, steepness, steepness_stride,   \
-                                          payload, payload_stride, payload_columns),             \
-                             values_grad, routed_grad, x_grad, steepness_grad, payload_grad,     \
-                             losses, kept, reinterpret_cast<nsc::ParallelFor>(pool));            \
+#define NSC_FUNCTIONS_OF(plan, first, real, suffix)                                            \
+    NSC_API int64_t nsc_kept_##suffix(first int32_t routing, int64_t batch) {                  \
+        return nsc::count_kept<real>(plan, static_cast<nsc::Routing>(routing), batch);         \
+    }                                                                                          \
+    NSC_API int32_t nsc_forward_##suffix(first NSC_FORWARD_PARAMETERS(real)) {                 \
+        auto &run = plan;                                                                      \
+        return nsc::forward(run,                                                               \
+                            nsc::call_of(run, routing, batch, x, steepness, steepness_stride,  \
+                                         payload, payload_stride, payload_columns),            \
+                            values, routed, kept, reinterpret_cast<nsc::ParallelFor>(pool));   \
+    }                                                                                          \
+    NSC_API int32_t nsc_backward_##suffix(first NSC_BACKWARD_PARAMETERS(real)) {               \
+        auto &run = plan;                                                                      \
+        return nsc::backward(run,                                                              \
+                             nsc::call_of(run, routing, batch, x, steepness, steepness_stride, \
+                                          payload, payload_stride, payload_columns),           \
+                             values_grad, routed_grad, x_grad, steepness_grad, payload_grad,   \
+                             losses, kept, reinterpret_cast<nsc::ParallelFor>(pool));          \
     }
 
 // Defines those of a plan that is known, and nsc_prepare(), which must be called before any of

@@ -58,23 +58,16 @@ struct NarrowButterfly {
 // Networks of so few wires may have narrow butterflies.
 constexpr int64_t most_narrow_wires = 32;
 
-// A network is a struct of the kernel's text:
-//
-//     wires, comparators         its counts;
-//     levels                     its depth;
-//     merge_levels               levels of the merge that it ends in, see final_merge.h; 0: none;
-//     slots                      places for weights, a multiple of slot_alignment for each codelet;
-//     longest_codelet            most slots of a codelet, at least slot_alignment;
-//     codelet_count, butterfly_count, narrow_count   entries of the tables;
-//     codelets, spreads, shapes, pairs, flips        tables of the types above;
-//     shape_butterflies, narrow_butterflies          the same. The second is empty where the
-//     network is wide.
-//
-// All are static and constant where the text is one network's, so that the compiler knows them.
-// AnyNetwork has them as variables.
+// A network as data, which the engine reads. The text of one network's kernel has a struct with the
+// same members, static and constant, so that the compiler knows them.
 struct AnyNetwork {
-    int64_t wires, comparators, levels, merge_levels, slots, longest_codelet;
-    int64_t codelet_count, butterfly_count, narrow_count;
+    int64_t wires, comparators;
+    int64_t levels;           // its depth
+    int64_t merge_levels;     // levels of the merge that it ends in, see final_merge.h; 0: none
+    int64_t slots;            // places for weights, a multiple of slot_alignment for each codelet
+    int64_t longest_codelet;  // most slots of a codelet, at least slot_alignment
+    int64_t codelet_count, butterfly_count;
+    int64_t narrow_count;  // 0 where the network is wide
     const Codelet *codelets;
     const uint16_t *spreads;
     const Shape *shapes;
@@ -104,26 +97,5 @@ template <class Network>
 constexpr bool may_end_in_merge = Network::merge_levels > 0;
 template <>
 constexpr bool may_end_in_merge<AnyNetwork> = true;
-
-// Returns the same network as variables.
-template <class Network>
-AnyNetwork as_variables(const Network &of) {
-    return {of.wires,
-            of.comparators,
-            of.levels,
-            of.merge_levels,
-            of.slots,
-            of.longest_codelet,
-            of.codelet_count,
-            of.butterfly_count,
-            of.narrow_count,
-            of.codelets,
-            of.spreads,
-            of.shapes,
-            of.pairs,
-            of.flips,
-            of.shape_butterflies,
-            of.narrow_butterflies};
-}
 
 }  // namespace nsc

@@ -2,6 +2,7 @@
 #include "calls.h"
 
 #include <nsc/relaxed/kernel.h>
+#include <nsc/relaxed/parameters.h>
 
 static nsc::Plan<Bitonic, Logistic> plan;
 
@@ -16,6 +17,12 @@ TEST(operands_come_in_their_order) {
     EXPECT(&call.plan == &plan && call.routing == route && call.batch == 3 && call.x == x);
     EXPECT(call.steepness == steepness && call.steepness_stride == 4 && call.payload == x + 1);
     EXPECT(call.payload_stride == 5 && call.payload_columns == 6);
+}
+
+TEST(functions_take_their_parameters) {
+    int32_t (*forward)(NSC_FORWARD_PARAMETERS(double)) = nsc_forward_f64;
+    int32_t (*backward)(NSC_BACKWARD_PARAMETERS(double)) = nsc_backward_f64;
+    EXPECT(forward && backward);
 }
 
 TEST(functions_give_values_results_and_gradients) {

@@ -108,6 +108,27 @@ struct Wide : Network {
     static constexpr int64_t narrow_count = 0;
 };
 
+// Returns a network as the engine reads it.
+template <class Network>
+nsc::AnyNetwork as_variables(const Network &of) {
+    return {of.wires,
+            of.comparators,
+            of.levels,
+            of.merge_levels,
+            of.slots,
+            of.longest_codelet,
+            of.codelet_count,
+            of.butterfly_count,
+            of.narrow_count,
+            of.codelets,
+            of.spreads,
+            of.shapes,
+            of.pairs,
+            of.flips,
+            of.shape_butterflies,
+            of.narrow_butterflies};
+}
+
 // The values of a relaxed network, its weights and P, by the definitions.
 template <class Network, bool error_free = false>
 struct Plain {
