@@ -18,11 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.fresh import run_fresh
-from nsc.compiler.families import KINDS, best, family_network, found, known
+from nsc.compiler.families import KINDS, family_network, found, known
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify
-from nsc.join.depth_first import depth_first_search
 from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "proofs.md"
@@ -54,7 +53,7 @@ def _all(networks: list[tuple[Network, str]], methods: list[str] | None = None) 
     seconds = []
     for network, property_name in networks:
         start = time.perf_counter()
-        proof = verify(network, parse(property_name, network.n), Budget(search=depth_first_search), methods)
+        proof = verify(network, parse(property_name, network.n), Budget(), methods)
         seconds.append(time.perf_counter() - start)
         proofs[_words(proof)] += 1
     verdicts = (f"{number} × {words}" if len(networks) > 1 else words for words, number in proofs.items())
@@ -68,12 +67,6 @@ def _words(proof: Proof) -> str:
 def _known() -> list[tuple[Network, str]]:
     """Return the known sorters and medians up to 64 wires."""
     return [(m, kind) for kind in KINDS for networks in known(kind).values() for m in networks]
-
-
-def _without_solver() -> Outcome:
-    """Prove them where python-sat cannot be imported."""
-    sys.modules["pysat"] = None  # type: ignore[assignment]
-    return _all(_known())
 
 
 def _changed() -> Outcome:
@@ -106,12 +99,10 @@ CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
     "pairwise 65536": (_family("pairwise", 65536), 20),
     "known sorters up to 64 wires": (lambda: _all([each for each in _known() if each[1] == "sort"]), 30),
     "known medians up to 64 wires": (lambda: _all([each for each in _known() if each[1] == "median"]), None),
-    "both, without python-sat": (_without_solver, 30),
     "networks smaller than published": (
         lambda: _all([(each.network, kind) for kind in KINDS for each in found(kind)]),
         None,
     ),
-    "best 48 by depth-first search": (lambda: _all([(best(48), "sort")], ["depth-first search"]), 10),
     f"{CHANGES:,} changed sorters": (_changed, None),
 }
 

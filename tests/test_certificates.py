@@ -86,8 +86,6 @@ CASES = [
     ("exhaustion of a set", nsc.network("median_10_22_8"), "median", None),
     ("exhaustion of a rank", nsc.network("median_13_32_10"), "median", None),
     ("exhaustion of presorted wires", nsc.network("odd_even_merge", 12), "merge-5+7", ["exhaustion"]),
-    ("depth-first search", nsc.network("best", 26), "sort", ["depth-first search"]),
-    ("depth-first search of a set", nsc.network("pairwise", 25), "top-3-set", ["depth-first search"]),
     ("bitonic merges", nsc.network("bitonic", 32), "sort", ["merges"]),
     ("merges filled up", nsc.network("merge_exchange", 27), "sort", ["merges"]),
     ("merges of any length", nsc.network("odd_even_merge", 29), "sort", ["merges"]),

@@ -8,7 +8,7 @@ from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, TRIAL_METHODS, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, CERTIFICATE_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, property_of, sort
-from nsc.compiler.verify.question import Archive, Budget, Cases, Integers
+from nsc.compiler.verify.question import Archive, Budget
 
 __all__ = [
     "CANONICAL_DIGEST",
@@ -21,10 +21,8 @@ __all__ = [
     "TRIAL_METHODS",
     "Archive",
     "Budget",
-    "Cases",
     "Emitted",
     "Failure",
-    "Integers",
     "Mend",
     "Proof",
     "Property",

@@ -27,7 +27,6 @@ _PROOFS = {
     "merges": "merges",
     "reachable sets": "patterns",
     "SAT": "clauses",
-    "depth-first search": "exhaustion",
 }
 _FILLS = {0: "none", 1: "above", -1: "below"}
 

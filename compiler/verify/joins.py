@@ -1,7 +1,7 @@
 """Joins: which joins of two components the method of reachable sets makes.
 
 The rule depends on three numbers and is monotone: if it refuses a join, it refuses every join with more
-patterns, wires and inputs. So `foresight` can apply it to lower bounds of a join that must come.
+patterns, wires and inputs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +32,7 @@ _MERGING = 8
 
 @dataclass(frozen=True)
 class JoinRule:
-    """Which joins are made. Methods that take arrays of integers return arrays of the same shape.
+    """Which joins are made.
 
     Attributes:
         budget: limits of the method.
@@ -46,11 +45,6 @@ class JoinRule:
     states: int | None
     n: int
     ranks: dict[int, int]
-
-    @cached_property
-    def needs_all(self) -> bool:
-        """Whether inputs of every number of zeros matter, up to the highest rank and one more."""
-        return set(self.ranks.values()) == set(range(len(self.ranks)))
 
     def needed(self, inputs: int) -> npt.NDArray[np.bool_]:
         """Return for each number of zeros, 0 … inputs, whether patterns of a component with it are kept.
@@ -69,44 +63,36 @@ class JoinRule:
             matters[rank : rank + 2] = 1
         return np.concatenate([[0], np.cumsum(matters[:-1])])
 
-    def patterns(self, inputs: int | Integers) -> Any:
-        """Return a number of patterns that a component with this many inputs has at least.
-
-        If inputs of every number of zeros matter, there is one pattern for each. The number is rounded up to
-        whole bytes.
-        """
-        levels = np.minimum(inputs, len(self.ranks)) if self.needs_all else np.multiply(inputs, 0)
-        return -(-(levels + 1) // 8) * 8
-
-    def wires(self, inputs: int | Integers) -> Any:
-        """Return the least number of wires of a component with this many inputs."""
-        return np.maximum(inputs - (self.n - len(self.ranks)), 1)
-
-    def held(self, inputs: int | Integers) -> Any:
-        """Return the least number of bytes that the patterns of such a component take."""
-        return self.wires(inputs) * self.patterns(inputs) // 8
-
-    def refuses(self, patterns: int | Integers, wires: int | Integers, inputs: int | Integers) -> Any:
+    def refuses(self, patterns: int, wires: int, inputs: int) -> bool:
         """Return whether a join is refused.
 
         Args:
             patterns: number of patterns in the product of the two components.
             wires, inputs: number of wires and of inputs of both components together.
         """
-        return self._is_slow(patterns, wires) | self.is_too_much(self.held(inputs))
+        return self._is_slow(patterns, wires) or self.is_too_much(self._least_held(inputs))
 
-    def why(self, patterns: int, wires: int, inputs: int, others: float = 0) -> str:
+    def why(self, patterns: int, wires: int, inputs: int) -> str:
         """Return why a join is refused, and which limit would allow it.
 
         Args:
             patterns, wires, inputs: as for `refuses`.
-            others: sum of patterns times wires over the joins before this one, if known.
         """
-        held = int(self.held(inputs))
-        reasons = [self._why_slow(patterns, wires, others)] if self._is_slow(patterns, wires) else []
+        held = self._least_held(inputs)
+        reasons = [self._why_slow(patterns, wires)] if self._is_slow(patterns, wires) else []
         return ", and ".join([*reasons, *([self.why_too_much(held)] if self.is_too_much(held) else [])])
 
-    def is_too_much(self, held: int | Integers) -> Any:
+    def _least_held(self, inputs: int) -> int:
+        """Return a number of bytes that the patterns of a component with this many inputs take at least.
+
+        If inputs of every number of zeros matter, there is one pattern for each.
+        """
+        needs_all = set(self.ranks.values()) == set(range(len(self.ranks)))
+        levels = min(inputs, len(self.ranks)) if needs_all else 0
+        wires = max(inputs - (self.n - len(self.ranks)), 1)
+        return wires * -(-(levels + 1) // 8)
+
+    def is_too_much(self, held: int) -> bool:
         """Return whether patterns of this many bytes are too large to merge."""
         return _MERGING * held > self.budget.memory
 
@@ -115,7 +101,7 @@ class JoinRule:
         limit = argument("max_memory", -(-2 * _MERGING * held >> 20))
         return f"the {self.budget.memory >> 20:,} MB that patterns may take: try {limit}"
 
-    def _is_slow(self, patterns: int | Integers, wires: int | Integers) -> Any:
+    def _is_slow(self, patterns: int, wires: int) -> bool:
         if self.states is not None:
             return patterns > self.states
         deadline = self.budget.deadline
@@ -123,12 +109,12 @@ class JoinRule:
             return patterns * wires > MOST_BITS
         return patterns * wires > (deadline - time.monotonic()) / 2 * BITS_PER_SECOND
 
-    def _why_slow(self, patterns: int, wires: int, others: float) -> str:
+    def _why_slow(self, patterns: int, wires: int) -> str:
         size = f"{patterns:,} patterns in a join"
         if self.states is not None:
             return size
         seconds = patterns * wires / BITS_PER_SECOND
-        needed = 2 * math.ceil(seconds) + math.ceil(others / BITS_PER_SECOND) + 60
+        needed = 2 * math.ceil(seconds) + 60
         if needed >= _LONG_SECONDS:
             return f"{size}, more than a day of work: no practical time limit suffices"
         return f"{size}, about {seconds:,.0f} s: try {argument('time_limit', needed)}"

@@ -16,7 +16,6 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.answer import Method, Step
-from nsc.compiler.verify.depth_first import depth_first
 from nsc.compiler.verify.exhaustion import exhaustion
 from nsc.compiler.verify.lint import lint
 from nsc.compiler.verify.merges import merges
@@ -26,7 +25,7 @@ from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
 from nsc.compiler.verify.reachable import reachable_sets
-from nsc.compiler.verify.sat import MOST_COMPARATORS, is_for, sat
+from nsc.compiler.verify.sat import MOST_COMPARATORS, sat
 from nsc.errors import PropertyError
 from nsc.wording import count
 
@@ -44,7 +43,6 @@ METHODS: dict[str, Method] = {
     "merges": merges,
     "reachable sets": reachable_sets,
     "SAT": sat,
-    "depth-first search": depth_first,
 }
 
 # What a trial of a network of many wires uses: to state a large question to SAT takes seconds.
@@ -149,8 +147,6 @@ def decide(
     size = question.network.size
     if size > MOST_COMPARATORS:
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")
-    elif not is_for(question.network):
-        reasons.append("SAT needs python-sat, which is not installed")
     unproved = "; ".join(reasons) or "no exact method applies"
     proof = Proof(
         Verdict.UNPROVED,

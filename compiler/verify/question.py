@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,21 +23,6 @@ class BudgetError(Exception):
 
 
 Integers = npt.NDArray[np.int32]
-
-
-class Cases(Protocol):
-    """A depth-first search for a wrong input, some cases at a time."""
-
-    def look(self, cases: int) -> bool:
-        """Look at so many cases more; return whether the search has ended."""
-
-    def wrong_input(self) -> int | None:
-        """Return the input that was found, wire w as bit w; None if the search ended without one."""
-
-
-# Begins a search, given a number of wires, comparators (size, 2), and wires with their ranks (count, 2).
-# Returns None if there is no compiler.
-Searcher = Callable[[int, Integers, Integers], Cases | None]
 
 
 class Archive(Protocol):
@@ -62,7 +46,6 @@ class Budget:
         memory: the most bytes of packed 0-1 patterns, for the method of reachable sets.
         deadline: the end, by time.monotonic; None: each method counts its steps, so that the verdict does not
             depend on how fast a machine is, or on what else it does.
-        search: begins depth-first searches, in C++; None: there are none.
         archive: keeps proofs, for `verify_once`; None: nothing is kept.
         progress: receives the current method and its counts.
         certify: whether a proof has to be one that a certificate can hold.
@@ -72,7 +55,6 @@ class Budget:
     propagations: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
-    search: Searcher | None = None
     archive: Archive | None = None
     progress: Progress = SILENT
     certify: bool = False

@@ -32,7 +32,6 @@ import numpy.typing as npt
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer, Join
 from nsc.compiler.verify.bits import Bits
-from nsc.compiler.verify.foresight import forced_join
 from nsc.compiler.verify.joins import JoinRule
 from nsc.compiler.verify.patterns import Component, concatenated, distinct, product_count, products
 from nsc.compiler.verify.proof import Vector
@@ -129,10 +128,6 @@ def _search(
     visit: Visit | None,
 ) -> Outcome:
     rule = JoinRule(budget, states, network.n, ranks)
-    forced = forced_join(network, runs, rule)
-    if forced is not None:
-        why = rule.why(forced.patterns, forced.wires, forced.inputs, forced.others)
-        raise BudgetError(f"an unavoidable join, {why}")
     state = _Search(network, rule, trace=visit is not None, used=used, visit=visit)
     try:
         state.run(runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import threading
 import time
@@ -26,8 +25,8 @@ MOST_COMPARATORS = 1 << 14
 
 
 def is_for(network: Network) -> bool:
-    """Return whether SAT is tried on a network: whether it is not too large, and python-sat is installed."""
-    return network.size <= MOST_COMPARATORS and importlib.util.find_spec("pysat") is not None
+    """Return whether SAT is tried on a network: whether it is not too large."""
+    return network.size <= MOST_COMPARATORS
 
 
 def sat(question: Question) -> Answer | None:

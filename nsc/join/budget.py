@@ -1,4 +1,4 @@
-"""The budget of a proof on this machine: memory, time, and what is compiled for it."""
+"""The budget of a proof on this machine: memory, time, and where proofs are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from nsc.arguments import integer, real
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import Budget
 from nsc.errors import PropertyError
-from nsc.join.depth_first import depth_first_search
 from nsc.runtime.build.texts import Texts
 from nsc.version import VERSION
 from nsc.wording import argument
@@ -45,7 +44,6 @@ def budget_of(
     return Budget(
         memory=megabytes << 20,
         deadline=deadline,
-        search=depth_first_search,
         archive=Texts(VERSION) if keeps else None,
         progress=progress,
     )

@@ -33,15 +33,6 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("{ return steepness[«sample * steepness_stride»]; }", "0"),
         ("uint8_t((«reaches[word * count + i] & wanted[k]») != 0)", "0"),
     ],
-    "library/nsc/verify/depth_first.h": [
-        ("(zero_lo | zero_hi) << ends.lo | «(zero_lo & zero_hi)» << ends.hi", "zero_hi"),
-        ("wires.ones | bit(ends.lo) | «bit(ends.hi)»", "0"),
-        ("most_zeros > rank + 1 ? most_zeros : «rank + 1»;", "rank"),
-        ("ones = «int32_t(asked.wires) - rank»;", "int32_t(asked.wires) - rank - 1"),
-        ("fewest > wanted.rank : now.ones & wire ? «most <= wanted.rank» :", "true"),
-        ("«source[ends.lo] = source[ends.hi]», source[ends.hi] = moved;", "moved"),
-        ("wires.are_open(wire) && «fewest_zeros() < wrong.rank»", "true"),
-    ],
     "library/nsc/relaxed/comparators.h": [
         ("block[at[i].lo] = «low + tail * gap»,", "low"),
         ("block[at[i].hi] = «high - tail * gap»;", "high"),

@@ -1,6 +1,5 @@
 import itertools
 import json
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import is_unsorted, networks, run, sorts_all, tangled
 
-from nsc.compiler.families import FAMILIES, best, known, known_network
+from nsc.compiler.families import FAMILIES, best, known
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.untangle import untangle
@@ -20,7 +19,6 @@ from nsc.compiler.verify import (
     Budget,
     Proof,
     Verdict,
-    depth_first,
     joins,
     parse,
     patterns,
@@ -32,7 +30,6 @@ from nsc.compiler.verify import (
 )
 from nsc.compiler.verify.question import BudgetError, question_of
 from nsc.errors import PropertyError
-from nsc.join.depth_first import depth_first_search
 
 
 def sort_question(network, **budget):
@@ -168,7 +165,6 @@ def test_every_method_settles_some_network():
         assert (proof.verdict, proof.method) == (Verdict.PROVED, method)
     assert list(METHODS) == [
         *("lint", "primitive", "exhaustion", "pairwise", "merges", "reachable sets", "SAT"),
-        "depth-first search",
     ]
 
 
@@ -421,18 +417,7 @@ def test_unknown_methods_are_refused(methods):
         verify(FAMILIES["bitonic"](4), methods=methods)
 
 
-@pytest.mark.slow("proofs and searches are long")
-def test_without_python_sat_other_methods_prove_what_they_can(monkeypatch):
-    network = known_network("sort_64_521_21")
-    assert verify(network).method == "SAT"
-    monkeypatch.setitem(sys.modules, "pysat", None)
-    assert verify(network).method == "reachable sets"
-    proof = verify(network, methods=["SAT"])
-    assert proof.verdict is Verdict.UNPROVED
-    assert proof.detail.endswith("SAT needs python-sat, which is not installed")
-
-
-# What each method proves, and SAT and depth-first search not at once.
+# What each method proves, and SAT not at once.
 PROVED = {
     "lint": FAMILIES["best"](1),
     "primitive": FAMILIES["odd_even"](30),
@@ -441,19 +426,17 @@ PROVED = {
     "merges": FAMILIES["bitonic"](30),
     "reachable sets": best(27),
     "SAT": best(40),
-    "depth-first search": FAMILIES["pairwise"](40),
 }
 
 
 @pytest.mark.parametrize("method", PROVED)
 def test_a_slow_machine_comes_to_the_same_verdict(method, monkeypatch):
     """On it an hour passes between two looks at a clock, and no wait ends in time."""
-    network, budget = PROVED[method], Budget(search=depth_first_search)
+    network, budget = PROVED[method], Budget()
     proof = verify(network, None, budget, [method])
     clock, wait = itertools.count(time.monotonic(), 3600.0), threading.Event.wait
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(threading.Event, "wait", lambda event, timeout=None: timeout is None and wait(event))
-    monkeypatch.setattr(depth_first, "_CASES", 1 << 10)
     assert proof.method == method
     assert replace(verify(network, None, budget, [method]), seconds=proof.seconds) == proof
 
@@ -462,7 +445,6 @@ def test_a_slow_machine_comes_to_the_same_verdict(method, monkeypatch):
     ("module", "limit", "method", "message"),
     [
         (sat, "MOST_PROPAGATIONS", "SAT", "SAT ended at 1 propagations"),
-        (depth_first, "MOST_CASES", "depth-first search", "depth-first search ended at 1,024 cases"),
         (joins, "MOST_BITS", "reachable sets", "patterns in a join"),
     ],
 )
@@ -470,13 +452,12 @@ def test_a_count_ends_a_method_and_a_time_limit_takes_its_place(module, limit, m
     network = FAMILIES["pairwise"](40)
     monkeypatch.setattr(module, limit, 1)
     monkeypatch.setattr(reachable, "FEW_STATES", 1)
-    monkeypatch.setattr(depth_first, "_CASES", 1 << 10)
-    ended = verify(network, None, Budget(search=depth_first_search, certify=True), [method])
+    ended = verify(network, None, Budget(certify=True), [method])
     assert ended.verdict is Verdict.UNPROVED
     assert message in ended.detail
     assert "time_limit" in ended.detail
     deadline = time.monotonic() + 600
-    assert verify(network, None, Budget(deadline=deadline, search=depth_first_search, certify=True), [method])
+    assert verify(network, None, Budget(deadline=deadline, certify=True), [method])
 
 
 def test_a_time_limit_ends_a_sample_of_many_wires():
