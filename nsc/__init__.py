@@ -8,11 +8,6 @@
 Names are imported on first use: only those of operators, `nsc.nn` and `nsc.compat` need torch.
 """
 
-from nsc import interrupts
-
-if interrupts.is_command():
-    interrupts.leave_at_once()  # before all other imports, which take most of a second
-
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +27,6 @@ from nsc.errors import (
     WindowError,
     torch_needed,
 )
-from nsc.namesake import refuse_namesake
 from nsc.version import VERSION
 
 if TYPE_CHECKING:
@@ -55,8 +49,6 @@ if TYPE_CHECKING:
     from nsc.runtime.dispatch.written_out import plain_torch
     from nsc.searching import search
     from nsc.sizes import Sizes, compile_sizes
-
-refuse_namesake()
 
 __version__ = VERSION
 

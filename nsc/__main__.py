@@ -1,19 +1,11 @@
 """`nsc`, and `python -m nsc`."""
 
-import sys
-
 from nsc.interrupts import leave_at_once
-from nsc.namesake import refuse_namesake
 
 
 def main() -> None:
     """Run the command line."""
-    try:
-        refuse_namesake()
-    except ImportError as error:
-        print(f"nsc: {error}", file=sys.stderr)
-        sys.exit(2)
-    leave_at_once()  # again, for a script of another name
+    leave_at_once()  # before the imports, which take most of a second
     from nsc.cli import main as command
 
     command(prog_name="nsc")

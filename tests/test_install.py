@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import venv
@@ -235,18 +234,3 @@ def test_what_a_first_reader_runs(installed, page, torch, request, tmp_path):
     (tmp_path / "page.md").write_text(text, "utf-8")
     python = request.getfixturevalue(torch)
     output(python, installed, str(ROOT / "tests" / "page.py"), "page.md", cwd=tmp_path)
-
-
-@pytest.mark.parametrize("last", ["sortnets", "nsc"])
-def test_the_namesake_is_refused(installed, without_torch, last, tmp_path):
-    """nsc 0.0.4 of PyPI has nsc/__init__.py, nsc/distributions/__init__.py and others."""
-    together = tmp_path / "site"
-    shutil.copytree(installed / "nsc", together / "nsc")
-    (together / "nsc" / "distributions").mkdir()
-    (together / "nsc" / "distributions" / "__init__.py").touch()
-    if last == "nsc":
-        (together / "nsc" / "__init__.py").write_text('print("Importing NSC lib v0.0.4.")\n')
-    result = run(without_torch, together, "-m", "nsc", "list", "--n", "4", cwd=tmp_path)
-    assert result.returncode != 0
-    assert result.stderr.endswith("pip uninstall nsc, then install sortnets again\n")
-    assert ("Traceback" in result.stderr) == (last == "sortnets")  # it ends the import of nsc itself
