@@ -10,7 +10,7 @@ import click
 
 from nsc.doctor import Finding, findings
 
-_MARKS = {True: "ok", False: "not ok", None: "none"}
+_MARKS = {True: "ok", False: "not ok"}
 
 
 @click.command("doctor")
@@ -18,8 +18,8 @@ _MARKS = {True: "ok", False: "not ok", None: "none"}
 def doctor_command(as_json: bool) -> None:
     """Say what nsc finds on this machine, and test whether it works here: a page for a bug report.
 
-    A network is proved, a kernel is built and called, and gradients are compared with the reference. Each
-    line is ok or not ok; none stands for what nsc does without, as a GPU. Exit code: 0 if nothing is not ok.
+    A network is proved and its kernels are built and compared with the reference. Each line is ok or not ok.
+    Exit code: 0 if nothing is not ok.
     """
     found = []
     for finding in findings():

@@ -152,12 +152,6 @@ def _find(
     return _probe(program, flags, relaxed)
 
 
-def looked_for() -> dict[str, str | None]:
-    """Return what `find_toolchain` looks for, in order, each with its program; None: it is not there."""
-    programs = _programs(os.environ.get("NSC_CXX"), os.environ.get("CXX"))
-    return {name: None if found is None else shlex.join(found[0]) for name, found in programs.items()}
-
-
 def _programs(nsc_cxx: str | None, cxx: str | None) -> dict[str, _Program | None]:
     stated = {f"$NSC_CXX ({nsc_cxx or 'unset'})": nsc_cxx, f"$CXX ({cxx or 'unset'})": cxx}
     names = {**stated, **{name: name for name in ("c++", "g++", "clang++")}}

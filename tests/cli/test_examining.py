@@ -16,19 +16,7 @@ from nsc.errors import INSTALL_TORCH
 pytestmark = pytest.mark.slow("kernels are built")
 MORE = pytest.mark.nightly("more compilers build whole kernels")
 
-NAMES = [
-    "nsc",
-    "Python",
-    "platform",
-    "variables",
-    "processor",
-    "compiler",
-    "prebuilt",
-    "torch",
-    "CUDA",
-    "cache",
-]
-TESTS = ["proof", "kernel", "gradients", "operator"]
+NAMES = ["nsc", "platform", "variables", "compiler", "torch", "cuda", "cache", "kernel"]
 # The command in a process without some modules.
 WITHOUT = "import sys\nfor name in {}: sys.modules[name] = None\nfrom nsc.cli import main\nmain(['doctor'])"
 
@@ -40,9 +28,9 @@ def lines(result, code):
     assert result.stdout.replace("\n", "").isprintable()
     *page, last = result.stdout.splitlines()
     found = {line[8:17].rstrip(): (line[:6].rstrip(), line[19:]) for line in page if line[0] != " "}
-    assert list(found) == NAMES + TESTS
+    assert list(found) == NAMES
     marks = [mark for mark, _ in found.values()]
-    assert set(marks) <= {"ok", "not ok", "none"}
+    assert set(marks) <= {"ok", "not ok"}
     assert (marks.count("not ok") > 0) == (code == 1)
     assert last == (f"not ok: {marks.count('not ok')} of {len(marks)}" if code else "all is well")
     return found
@@ -62,18 +50,13 @@ def compiler(text):
 def test_where_all_is_well(tmp_path):
     place = tmp_path / "cache"
     found = lines(process("doctor", NSC_CACHE_DIR=str(place)), 0)
-    assert found["nsc"][1] == f"{nsc.__version__} in {Path(nsc.__file__).parent}"
-    assert [found[name][0] for name in TESTS] == ["ok"] * 4
-    assert f" in {place}, and sorts" in found["kernel"][1]
+    assert found["nsc"][1].startswith(f"{nsc.__version__} in {Path(nsc.__file__).parent}; Python 3.")
     assert "which the first build makes" in found["cache"][1]
-    left = {path.name.split("-")[0] for path in place.iterdir()}
-    assert left == {"best_8_exact_float32", "bitonic_8", "proof"}  # what other programs share
+    assert "sorts; its gradients are the reference's" in found["kernel"][1]
     again = process("doctor", "--json", NSC_CACHE_DIR=str(place))
     facts = {finding["name"]: finding for finding in json.loads(again.stdout)}
-    assert (again.returncode, list(facts)) == (0, NAMES + TESTS)
-    assert f"of user {os.getuid()}, drwx------" in facts["cache"]["text"]
-    assert facts["kernel"]["ok"] is True
-    assert len(list(place.glob("*.so"))) == 2
+    assert (again.returncode, list(facts)) == (0, NAMES)
+    assert (facts["cache"]["ok"], facts["cache"]["text"]) == (True, str(place))
 
 
 def test_without_torch_and_without_a_compiler(tmp_path):
@@ -85,32 +68,23 @@ def test_without_torch_and_without_a_compiler(tmp_path):
         env={**os.environ, "PATH": str(tmp_path)},
     )
     found = lines(done, 1)
-    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["compiler"]
-    assert found["compiler"][1].endswith("Install g++ or clang, or pip install ziglang")
-    assert found["torch"] == ("none", f"not installed; operators need it: {INSTALL_TORCH}")
-    assert found["proof"][0] == "ok"
-    assert found["kernel"] == found["gradients"] == ("none", "not tested without a compiler")
+    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["compiler", "kernel"]
+    assert "Install g++ or clang, or pip install ziglang" in found["compiler"][1]
+    assert found["torch"] == ("ok", f"not installed; operators need it: {INSTALL_TORCH}")
 
 
-# What a compiler does wrong, and what then is not ok.
+# What a compiler does wrong, and what the report says.
 BROKEN = {
-    "ld: cannot find -lc": ('echo "ld: cannot find -lc" >&2; exit 1', ["kernel", "gradients", "operator"]),
-    "sorts wrongly": ('sed -i "s/a = x < y ? x : y, b/a = x, b/" $source', ["kernel", "gradients"]),
-    "gradient": (
-        'sed -i "s/return m.keep \\* a + m.swap \\* b;/return m.keep * a;/" $source',
-        ["gradients", "operator"],
-    ),
+    "ld: cannot find -lc": 'echo "ld: cannot find -lc" >&2; exit 1',
+    "routings and gradients": 'sed -i "s/return m.keep \\* a + m.swap \\* b;/return m.keep * a;/" $source',
 }
 
 
-@pytest.mark.parametrize(
-    "words", [pytest.param(each, marks=MORE) if each == "sorts wrongly" else each for each in BROKEN]
-)
+@pytest.mark.parametrize("words", BROKEN)
 def test_a_compiler_that_is_broken(words, tmp_path):
-    breaks, names = BROKEN[words]
-    result = process("doctor", NSC_CXX=compiler(breaks), NSC_CACHE_DIR=str(tmp_path / "cache"))
+    result = process("doctor", NSC_CXX=compiler(BROKEN[words]), NSC_CACHE_DIR=str(tmp_path / "cache"))
     found = lines(result, 1)
-    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == names
+    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["kernel"]
     assert words in result.stdout
 
 
@@ -122,7 +96,7 @@ def test_a_cache_of_another_user(tmp_path):
     found = lines(process("doctor", NSC_CACHE_DIR=str(place)), 1)
     mark, text = found["cache"]
     assert mark == "not ok"
-    assert f"{place} belongs to user 12345, and this process to user 0; NSC_CACHE_DIR may" in text
+    assert f"{place} belongs to user 12345, and this process to user 0" in text
     assert found["kernel"][0] == "ok"
     assert list(place.iterdir()) == []
 
@@ -135,12 +109,9 @@ def test_what_is_broken_beyond_nsc_ends_no_page(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
     result = process("doctor", PYTHONPATH=path, NSC_CACHE_DIR=str(tmp_path / "cache"))
     found = lines(result, 1)
-    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["torch", "cache", "operator"]
+    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["torch", "cache"]
     assert found["torch"][1] == "OSError: libtorch_cpu.so: cannot open"
-    assert (
-        found["cache"][1]
-        == f"cannot read {tmp_path / 'cache'}: Not a directory; NSC_CACHE_DIR may name another"
-    )
+    assert f"nothing can be written in {tmp_path / 'cache'}" in found["cache"][1]
 
 
 @MORE
