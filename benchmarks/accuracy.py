@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.table import Table
 from torch import Tensor
 
 import nsc
+from nsc.atomic import write_whole
 from nsc.operators.sorter import Sorter
 from nsc.runtime.relaxed import reference
 
@@ -135,9 +135,7 @@ def main(only: str) -> None:
             "those of nsc and of the exact value at -80."
         )
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        partial = RESULTS.with_suffix(".partial")
-        partial.write_text(f"# Accuracy of the losses\n\n{paragraph(head)}\n\n{text}\n", encoding="utf-8")
-        os.replace(partial, RESULTS)
+        write_whole(RESULTS, f"# Accuracy of the losses\n\n{paragraph(head)}\n\n{text}\n")
         console.print(f"wrote {RESULTS}", soft_wrap=True)
 
 

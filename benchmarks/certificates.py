@@ -17,6 +17,7 @@ from rich.progress import track
 import nsc
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
+from nsc.atomic import write_whole
 from nsc.compiler.families import KINDS, found, known
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Property, certify, parse
@@ -47,9 +48,7 @@ def main() -> None:
     text = "\n\n".join(
         ["# Certificates", paragraph(f"`python -m benchmarks.certificates` on {machine()}. {HEAD}")]
     )
-    partial = RESULTS.with_suffix(".partial")
-    partial.write_text(text + "\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    os.replace(partial, RESULTS)
+    write_whole(RESULTS, text + "\n\n" + "\n".join(lines) + "\n")
     click.echo(f"wrote {RESULTS}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 import nsc
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
+from nsc.atomic import write_whole
 
 RESULTS = Path(__file__).parent / "results" / "columns.md"
 PROCESSES = (1, 2, 4)
@@ -74,9 +74,7 @@ def main(sizes: tuple[int, ...]) -> None:
     titles = ("n", "processes", "CPU s", "of these keys", "MB", "all-reduce ms", "loss", "gradient")
     lines = [titles, ("---:",) * len(titles), *rows]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    partial = RESULTS.with_suffix(".partial")
-    partial.write_text(f"# Columns over processes\n\n{paragraph(head)}\n\n{table}\n", encoding="utf-8")
-    os.replace(partial, RESULTS)
+    write_whole(RESULTS, f"# Columns over processes\n\n{paragraph(head)}\n\n{table}\n")
     click.echo(f"wrote {RESULTS}")
 
 

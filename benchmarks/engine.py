@@ -26,6 +26,7 @@ from benchmarks.kernels import bound_calls, quickest_in_turns
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
 from nsc import prebuilding
+from nsc.atomic import write_whole
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
 from nsc.runtime.build import prebuilt
@@ -75,9 +76,7 @@ def main() -> None:
         "engine that is built here. The last has the first cross entropy and gradient of a process, behind "
         f"the proof, and then a later one, of {SAMPLES} samples: medians of {ROUNDS} processes."
     )
-    partial = RESULTS.with_suffix(".partial")
-    partial.write_text("\n".join(["# The engine", "", paragraph(head), "", *lines, ""]), encoding="utf-8")
-    os.replace(partial, RESULTS)
+    write_whole(RESULTS, "\n".join(["# The engine", "", paragraph(head), "", *lines, ""]))
 
 
 def ratios(n: int, batch: int) -> Iterator[float]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import sys
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from torch import Tensor
 from benchmarks.fresh import run_fresh
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
+from nsc.atomic import write_whole
 
 RESULTS = Path(__file__).parent / "results" / "programs.md"
 # A package, and what stands in its place.
@@ -317,11 +317,7 @@ def main() -> None:
         "is what a step adds to the peak of a process that has made its network, and has "
         f"done a step with 2 × {FEW} values, so has loaded the code of one."
     )
-    partial = RESULTS.with_suffix(".partial")
-    partial.write_text(
-        "\n".join(["# Public programs", "", paragraph(head), "", *lines, ""]), encoding="utf-8"
-    )
-    os.replace(partial, RESULTS)
+    write_whole(RESULTS, "\n".join(["# Public programs", "", paragraph(head), "", *lines, ""]))
 
 
 if __name__ == "__main__":

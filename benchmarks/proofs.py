@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.fresh import run_fresh
+from nsc.atomic import write_whole
 from nsc.compiler.families import KINDS, family_network, found, known
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import top_k_candidates
@@ -141,9 +141,7 @@ def main(only: str, rounds: int) -> None:
             f"{count(rounds, 'round')}, each in a process of its own: seconds of all proofs of a row and of "
             "its slowest, the limit for all, peak memory of the process."
         )
-        partial = RESULTS.with_suffix(".partial")
-        partial.write_text(f"# Proofs\n\n{paragraph(head)}\n\n{text}\n", encoding="utf-8")
-        os.replace(partial, RESULTS)
+        write_whole(RESULTS, f"# Proofs\n\n{paragraph(head)}\n\n{text}\n")
         console.print(f"wrote {RESULTS}", soft_wrap=True)
 
 

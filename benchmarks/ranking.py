@@ -7,7 +7,6 @@ take turns with full ones.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from torch import Tensor
 import nsc
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
+from nsc.atomic import write_whole
 from nsc.nn import functional
 
 RESULTS = Path(__file__).parent / "results" / "ranking.md"
@@ -177,9 +177,7 @@ def main() -> None:
         "The first table has losses, and a statistic, against the same of diffsort's P in torch; the second "
         "calls with lengths against calls with full lists."
     )
-    partial = RESULTS.with_suffix(".partial")
-    partial.write_text("\n".join(["# Ranking", "", paragraph(head), "", *lines, ""]), encoding="utf-8")
-    os.replace(partial, RESULTS)
+    write_whole(RESULTS, "\n".join(["# Ranking", "", paragraph(head), "", *lines, ""]))
 
 
 if __name__ == "__main__":

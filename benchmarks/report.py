@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from benchmarks.machine import machine, processors
 from benchmarks.measure import Timing
 from benchmarks.memory import Peak
 from benchmarks.tables import Results, Section, sections
+from nsc.atomic import write_whole
 
 
 def write(folder: Path, name: str, results: Results) -> list[Path]:
@@ -32,9 +32,7 @@ def write(folder: Path, name: str, results: Results) -> list[Path]:
     }
     folder.mkdir(parents=True, exist_ok=True)
     for file, content in contents.items():
-        (folder / f".{file}.partial").write_bytes(content)
-    for file in contents:
-        os.replace(folder / f".{file}.partial", folder / file)
+        write_whole(folder / file, content)
     return [folder / file for file in contents]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
+from nsc.atomic import write_whole
 from nsc.compiler.families import KINDS, known_name, known_networks, published
 from nsc.compiler.formats import save_network
 from nsc.compiler.network import Network
@@ -125,9 +125,7 @@ def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> 
         f"{count(seconds, 'second')} of changes by half operations; known is the least that nsc has."
     )
     text = "\n\n".join(["# Search", paragraph(head), *tables])
-    partial = RESULTS.with_suffix(".partial")
-    partial.write_text(f"{text}\n", encoding="utf-8")
-    os.replace(partial, RESULTS)
+    write_whole(RESULTS, f"{text}\n")
     click.echo(f"wrote {RESULTS}")
 
 

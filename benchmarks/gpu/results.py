@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -14,6 +13,7 @@ from benchmarks.gpu.building import Build, Form
 from benchmarks.gpu.jobs import Outcome
 from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.timing import LaunchTime, Timing
+from nsc.atomic import write_whole
 
 FORMAT = "nsc-gpu-results/2"
 
@@ -91,7 +91,5 @@ def write(path: Path, results: Results, report: str) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     contents = {path: results.to_json(), path.with_suffix(".md"): report}
     for file, text in contents.items():
-        partial = file.with_name(f".{file.name}.partial")
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, file)
+        write_whole(file, text)
     return [*contents]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import uuid
 from pathlib import Path
 
 import numpy as np
 
+from nsc.atomic import write_whole
 from nsc.compiler.formats.reading import FORMATS, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
@@ -84,18 +83,8 @@ def save(content: bytes, path: Path) -> None:
 
 
 def _replace(place: Path, content: bytes) -> None:
-    """Write beside the place and rename: nobody ever finds half a file."""
     if place.is_dir():
         raise IsADirectoryError("it is a folder")
     if not place.parent.is_dir():
         raise NotADirectoryError(f"{place.parent} is no folder: make it first")
-    beside = place.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with beside.open("xb") as stream:
-            stream.write(content)
-        if place.exists():
-            shutil.copymode(place, beside)
-        os.replace(beside, place)
-    except BaseException:  # Ctrl-C too: nothing is left behind
-        beside.unlink(missing_ok=True)
-        raise
+    write_whole(place, content)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import uuid
 from pathlib import Path
 
+from nsc.atomic import write_whole
 from nsc.errors import LoweringError
 from nsc.wording import argument
 
@@ -29,16 +28,11 @@ def write(name: str, text: str, folder: Path) -> Path:
     check(name, text, folder)
     if place.exists() and not replaces(name, text, folder):
         return place
-    fresh = folder / f".new.{place.name}.{uuid.uuid4().hex[:8]}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(fresh, place)
+        write_whole(place, text)
     except OSError as error:
         raise LoweringError(f"cannot write the {_noun(place)} to {place}: {error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
     return place
 
 

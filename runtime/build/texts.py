@@ -7,11 +7,10 @@ are, by `trust.py`.
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from nsc.atomic import write_whole
 from nsc.runtime.build.cache import note_use, user_folder
 from nsc.runtime.build.trust import UntrustedError, check_folder, read_trusted, warn_untrusted
 
@@ -51,14 +50,7 @@ class Texts:
         with contextlib.suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_folder(path.parent)
-            descriptor, private = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            try:
-                with open(descriptor, "w", encoding="utf-8") as file:
-                    file.write(text)
-                os.replace(private, path)
-            except BaseException:
-                os.unlink(private)
-                raise
+            write_whole(path, text)
 
     def _path(self, name: str) -> Path:
         return user_folder() / f"{name}-{self.version}.json"

@@ -295,7 +295,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(error, tmp_path, mo
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("nsc.compiler.formats.saving.os.replace", fail)
+    monkeypatch.setattr("nsc.atomic.os.replace", fail)
     with pytest.raises((NetworkError, KeyboardInterrupt)):
         save_network(FOUR, path)
     assert [p.name for p in tmp_path.iterdir()] == ["net.cn"]
