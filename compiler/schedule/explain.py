@@ -33,7 +33,6 @@ class Explanation:
         loads: wires that the codelets load together.
         comparators_per_load: comparators per wire loaded; 0.5 is a layer at a time.
         widest: most wires of a codelet, the registers that are live in it.
-        straight_line: share of the comparators that run as straight-line code, the rest from a table.
         light_cone: share of the work on P that is left where each block of columns skips the codelets
             that it does not reach.
         flops_per_byte: arithmetic per byte between codelets and memory, forward, float32.
@@ -45,7 +44,6 @@ class Explanation:
     loads: int
     comparators_per_load: float
     widest: int
-    straight_line: float
     light_cone: float
     flops_per_byte: float
 
@@ -53,10 +51,8 @@ class Explanation:
 def explain(schedule: Schedule) -> Explanation:
     """Return the figures of a schedule. Cost: less than that of `schedule`."""
     size, loads = schedule.network.size, schedule.loads
-    straight = set(schedule.straight_shapes)
-    work = work_on_permutation(schedule.network.n, schedule.codelets, straight)
+    work = work_on_permutation(schedule.network.n, schedule.codelets, set(schedule.straight_shapes))
     blocks = -(-schedule.network.n // CONE_COLUMNS)
-    own_code = sum(len(c.shape) for c in schedule.codelets if c.shape in straight)
     return Explanation(
         comparators=size,
         codelets=len(schedule.codelets),
@@ -64,7 +60,6 @@ def explain(schedule: Schedule) -> Explanation:
         loads=loads,
         comparators_per_load=size / max(1, loads),
         widest=max((len(c.wires) for c in schedule.codelets), default=0),
-        straight_line=own_code / max(1, size),
         light_cone=work.comparators / max(1, blocks * size),
         flops_per_byte=FLOPS_PER_COMPARATOR * size / max(1, BYTES_PER_LOAD * loads),
     )

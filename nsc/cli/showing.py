@@ -152,10 +152,7 @@ def explain_command(source: Source, as_json: bool) -> None:
         f"{figures.comparators_per_load:.2f} comparators per wire loaded ({count(figures.loads, 'load')}; "
         f"a layer at a time is 0.50), {figures.flops_per_byte:.2f} flops per byte"
     )
-    click.echo(
-        f"at most {count(figures.widest, 'wire')} live in a codelet; "
-        f"{figures.straight_line:.0%} straight-line code"
-    )
+    click.echo(f"at most {count(figures.widest, 'wire')} live in a codelet")
     click.echo(f"P takes {figures.light_cone:.0%} of the dense work: the rest lies outside the light cones")
     if records is not None:
         click.echo(f"{network.counts}; {records.words}")
