@@ -205,7 +205,8 @@ def _finish(found: Searched, first: Network | None, output: Output, as_json: boo
     if network is None or proof is None:
         limit = "" if goal.depth is None else f" of at most {count(goal.depth, 'layer')}"
         click.echo(
-            f"nsc: no network{limit} found in {seconds:.1f} s: search longer, or with another --seed",
+            f"nsc: no network{limit} found in {seconds:.1f} s: search longer, with another --seed, or --from "
+            f"{KNOWN}",
             err=True,
         )
         sys.exit(INTERRUPTED if found.interrupted else EXIT_CODES[Verdict.UNPROVED])

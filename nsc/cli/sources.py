@@ -131,6 +131,8 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
             n = int(second)
         elif second is not None:
             if others.get("target", second) is not None:
+                if second.isdecimal() and not Path(name).exists():
+                    describe(name, int(second))  # refuses an unknown family, with what is meant
                 raise click.UsageError(f"got an unexpected extra argument ({second})")
             others["target"] = Path(second)
         return function(source=Source(name, n, format, index_base), **others)

@@ -15,6 +15,7 @@ from nsc.arguments import flag, real, shown_number, whole
 from nsc.compiler.describe import Named, is_family
 from nsc.errors import LoweringError, NetworkError, OperandError, OperandTypeError
 from nsc.nn import functional
+from nsc.nn.watching import watch
 from nsc.operators.operands import k_of
 from nsc.operators.operator import Operator
 from nsc.operators.packaged import Attribute
@@ -25,6 +26,9 @@ from nsc.wording import argument
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+# Methods whose last operands are scores and labels.
+_LOSSES = ("loss", "cross_entropy", "binary_cross_entropy")
 
 
 class Layer(torch.nn.Module, Generic[AnyOperator]):
@@ -94,7 +98,11 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         return self
 
     def _relaxed(self, method: str, *operands: Any, **options: Any) -> Any:
-        return call(self.operator, method, self.log_steepness, *operands, **options)
+        found = call(self.operator, method, self.log_steepness, *operands, **options)
+        if method in _LOSSES:
+            *_, scores, labels = operands
+            watch(type(self).__name__, scores, labels, found)
+        return found
 
     def _exact(self, method: str, x: Tensor, **options: Any) -> Any:
         return call(self.operator, method, None, x, **options)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,10 +11,10 @@ from nsc.api import Options
 from nsc.compiler.describe import Named
 from nsc.nn.functional.ranking import check_gain, check_link, check_way, list_rank_loss
 from nsc.nn.layer import SortingLayer
+from nsc.nn.watching import watch
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_reduction
-from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.sizes import Sizes
 
 if TYPE_CHECKING:
@@ -53,38 +51,12 @@ class RankingLoss(SortingLayer):
     ) -> Tensor:
         entries = {"weight": weight, "dim": dim, "lengths": lengths, "mask": mask}
         loss = self._function(name, scores, labels, reduction=self.reduction, **how, **entries)
-        _watch(type(self).__name__, scores, loss)
+        watch(type(self).__name__, scores, labels, loss)
         return loss
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
         return f"{super().extra_repr()}, reduction={self.reduction!r}"
-
-
-def _watch(name: str, scores: Any, loss: Tensor) -> None:
-    """Warn once if the gradient of scores is 0 and the loss is not, where values can be looked at.
-
-    Scores that users made themselves are not watched: they may keep what is registered for many calls.
-    """
-    if way_of(scores) is not PLAIN or scores.is_cuda or scores.grad_fn is None:
-        return
-    value = loss.detach()
-
-    def look(gradient: Tensor) -> None:
-        if not gradient.any() and bool((value > 0).any()):
-            _warn_of_flat(name)
-
-    scores.register_hook(look)
-
-
-@cache
-def _warn_of_flat(name: str) -> None:
-    warnings.warn(
-        f"{name}: the gradient of a batch is exactly 0, and its loss is not: scores lie so far apart that "
-        "the gradient underflows. Divide them by their spread, or pass a smaller steepness",
-        RuntimeWarning,
-        stacklevel=2,
-    )
 
 
 class SpearmanLoss(RankingLoss):

@@ -206,7 +206,7 @@ def test_an_output_may_stand_behind_the_number_of_wires():
         (("verify", "sort_4_5_3", 4), "unexpected extra argument (4)"),
         (("verify", "best", "four"), "unexpected extra argument (four)"),
         (("convert", "sort_4_5_3", "out.cn", "out.json"), "unexpected extra argument (out.cn)"),
-        (("verify", "bitonc", 8), "unexpected extra argument (8)"),
+        (("verify", "bitonc", 8), "nor a network file: did you mean bitonic?"),
         (("verify", "bitonc", "--n", 8), "nor a network file: did you mean bitonic?"),
         (("convert", "best", 4, "x.png"), "nsc draw NETWORK -o x.png"),
     ],

@@ -54,7 +54,8 @@ def losses(module):
     functions = {}
     for name in LOSSES:
         for owner in (operator(), layer):
-            functions[f"{type(owner).__name__}.{name}"] = getattr(owner, name)
+            if hasattr(owner, name):
+                functions[f"{type(owner).__name__}.{name}"] = getattr(owner, name)
             functions[f"{type(owner).__name__}.loss, {name}"] = functools.partial(owner.loss, name)
         functions[f"package.{name}"] = getattr(module, name)
     calls = {name: functools.partial(_with, function, ranks) for name, function in functions.items()}

@@ -498,9 +498,17 @@ def test_wrong_operators_and_options_are_refused(op):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_flat_batch_is_warned_of_once():
+@pytest.mark.parametrize("name", ["NDCGLoss", "PrecisionAtK", "SortingNetwork"])
+def test_a_flat_batch_is_warned_of_once(name):
     """The gradient underflows. A batch in which nothing counts, and one that learns, are none."""
-    loss, model = nsc.nn.NDCGLoss("odd_even", 4, k=2), torch.nn.Linear(1, 1, bias=False)
+    if name == "SortingNetwork":
+        network = nsc.nn.SortingNetwork("odd_even", 4)
+
+        def loss(scores, relevance):
+            return network.cross_entropy(scores, relevance=relevance)
+    else:
+        loss = getattr(nsc.nn, name)("odd_even", 4, k=2)
+    model = torch.nn.Linear(1, 1, bias=False)
     items, grades = torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([3, 2, 1, 0])
 
     def learn(scale, relevance):
@@ -509,7 +517,7 @@ def test_a_flat_batch_is_warned_of_once():
     torch.nn.init.ones_(model.weight)
     learn(1.0, grades)
     learn(1e6, torch.zeros_like(grades))
-    with pytest.warns(RuntimeWarning, match="NDCGLoss: the gradient of a batch is exactly 0"):
+    with pytest.warns(RuntimeWarning, match=f"{name}: the gradient of a batch is exactly 0"):
         learn(1e6, grades)
     learn(1e6, grades)
 
