@@ -118,6 +118,7 @@ def compile(
         time_limit: seconds after which the proof gives up; None: each method counts its steps.
         build: build the network's own library now, which takes seconds and may be a few percent faster. Else
             the engine of the relaxation runs the network, with the same bits: it is built once for all.
+            Networks of 8,192 wires or more always have their own.
 
     Returns:
         A Sorter, or a Selector where `select` says what is selected.

@@ -13,6 +13,8 @@ from typing import Any
 from nsc.errors import PackageError
 from nsc.strict_json import read_json
 
+# A network of so many wires has a library of its own, with a pass that the engine lacks.
+FEWEST_LONG_WIRES = 8192
 Rows = tuple[tuple[Any, ...], ...]
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nsc.contract.interface import REALS
 from nsc.contract.launch import Launch
 from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, engine_source
-from nsc.contract.tables import NetworkTables
+from nsc.contract.tables import FEWEST_LONG_WIRES, NetworkTables
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.loading import used
@@ -76,7 +76,7 @@ class Kernel:
         self.sources = {target: files[file] for target, file in self.manifest.sources.items()}
         self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
         # Whether the network's own library serves; else the engine of its relaxation does.
-        self._is_specialised = False
+        self._is_specialised = self.n >= FEWEST_LONG_WIRES
         self._lock = Lock()
         self._library: Library | Engine | None = None
         # Whether the plain reference serves, as there is no compiler.
@@ -125,15 +125,17 @@ class Kernel:
     def library(self) -> Library | Engine | None:
         """Return what serves, built if it is not there; None: the plain reference serves.
 
-        The engine of its relaxation serves, or, behind `specialise`, the network's own library: both have the
-        same bits. Where there is no compiler an engine serves that is prebuilt, or after one warning the
-        reference.
+        The engine of its relaxation serves, or, behind `specialise` and for long networks, the network's own
+        library: both have the same bits. Where there is no compiler an engine serves that is prebuilt, or
+        after one warning the reference.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
             PackageError: the library, or the engine's tables, are another network's.
         """
-        if self._library is None and not self._by_reference:
+        # Another thread may call `specialise` meanwhile.
+        library = self._library
+        if library is None and not self._by_reference:
             with self._lock:
                 if self._library is None and not self._by_reference:
                     try:
@@ -146,7 +148,8 @@ class Kernel:
                             RuntimeWarning,
                             stacklevel=3,
                         )
-        return self._library
+                library = self._library
+        return library
 
     def _opened(self) -> Library | Engine:
         if self._is_specialised:

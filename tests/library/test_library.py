@@ -20,6 +20,7 @@ from nsc.compiler.search import MOST_WIRES, Objective
 from nsc.contract.interface import ART_EPSILON, Status
 from nsc.contract.launch import MOST_CHUNKS
 from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
+from nsc.contract.tables import FEWEST_LONG_WIRES
 from nsc.contract.windows import MODES
 from nsc.errors import BuildError, PackageError
 from nsc.join.searching import MOST_COMPARATORS
@@ -55,6 +56,7 @@ def test_numbers_are_those_of_python(tmp_path):
         "slot_alignment": SLOT_ALIGNMENT,
         "most_narrow_wires": NARROW,
         "most_chunks": MOST_CHUNKS,
+        "fewest_long_wires": FEWEST_LONG_WIRES,
         "lowest_log": LOWEST_LOG,
         "any(is_large<double>(all(LARGE * unit<double> * (1 - 1e-9))))": 0,
         "any(is_large<double>(all(LARGE * unit<double> * (1 + 1e-9))))": 1,

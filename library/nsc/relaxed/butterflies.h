@@ -23,8 +23,7 @@ constexpr int64_t least_kept_bytes = 700 << 10;
 
 template <class P>
 int64_t kept_room(const P &plan) {
-    if constexpr (P::may_be_long)
-        if (plan.is_long()) return group_blocks * (plan.comparators / root_of(plan.levels) + 5);
+    if constexpr (P::is_long) return group_blocks * (plan.comparators / root_of(plan.levels) + 5);
     const int64_t eighth = plan.wires * plan.wires / 2;
     return (least_kept_bytes > eighth ? least_kept_bytes : eighth) / register_bytes;
 }

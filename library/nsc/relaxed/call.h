@@ -197,12 +197,11 @@ struct Call {
     // network are found in `memory`, where there is room for them and for a word of each wire.
     const uint64_t *cones_of(int64_t word, bool is_apart, uint64_t *memory) const {
         const int64_t count = is_apart ? plan.front_count : plan.butterfly_count;
-        if constexpr (P::may_be_long)
-            if (plan.is_long()) {
-                const Butterfly *each = is_apart ? plan.front_butterflies : plan.butterflies;
-                follow_cones(plan.wires, each, count, word, memory + count, memory);
-                return memory;
-            }
+        if constexpr (P::is_long) {
+            const Butterfly *each = is_apart ? plan.front_butterflies : plan.butterflies;
+            follow_cones(plan.wires, each, count, word, memory + count, memory);
+            return memory;
+        }
         return (is_apart ? plan.front_reached_by : plan.reached_by) + word * count;
     }
     // Of butterflies that are reached by cones.

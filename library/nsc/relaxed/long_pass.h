@@ -27,11 +27,8 @@ constexpr int64_t level_task = 1024;
 
 // Whether a call takes this pass: the values alone, or a few columns.
 template <class P, class real>
-bool is_long(const Call<P, real> &call) {
-    if constexpr (P::may_be_long)
-        return call.plan.is_long() && !routes_identity(call.routing) &&
-               call.columns() <= most_long_columns;
-    return false;
+bool takes_long_pass(const Call<P, real> &call) {
+    return P::is_long && !routes_identity(call.routing) && call.columns() <= most_long_columns;
 }
 
 // How the levels are cut, and what is kept of a segment. A part of the wires has rows of its own,

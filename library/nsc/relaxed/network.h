@@ -80,11 +80,12 @@ struct AnyNetwork {
 // Networks of so many wires are long: their values, and a few columns, take a pass of their own.
 constexpr int64_t fewest_long_wires = 8192;
 
-// Whether a network may be long.
+// Whether a network takes it. A long one has a library of its own, as the engine builds in three
+// quarters of the time without this pass.
 template <class Network>
-constexpr bool may_be_long = Network::wires >= fewest_long_wires;
+constexpr bool has_long_pass = Network::wires >= fewest_long_wires;
 template <>
-constexpr bool may_be_long<AnyNetwork> = true;
+constexpr bool has_long_pass<AnyNetwork> = false;
 
 // Whether a network may have narrow butterflies.
 template <class Network>

@@ -134,7 +134,7 @@ struct Plan : Network {
     using Relaxation = Relaxed;
     static constexpr bool may_be_narrow = nsc::may_be_narrow<Network>,
                           may_end_in_merge = nsc::may_end_in_merge<Network>,
-                          may_be_long = nsc::may_be_long<Network>;
+                          is_long = nsc::has_long_pass<Network>;
 
     // Comparators by level: those of a level have their inputs from levels before it.
     Comparator *in_levels;
@@ -180,7 +180,6 @@ struct Plan : Network {
     // Whether P takes the narrow pass.
     bool is_narrow() const { return this->narrow_count > 0; }
     // Whether values and a few columns take the long pass.
-    bool is_long() const { return this->wires >= fewest_long_wires; }
 
     // Writes the tables that all calls need, of a long network only those of the long pass. Returns
     // out_of_memory if there is none for them.
@@ -470,12 +469,12 @@ Status Plan<Network, Relaxed>::prepare() {
         if (!allot(in_levels, this->comparators) || !allot(level_end, this->levels))
             return out_of_memory;
         const Status found = find_levels(*this);
-        if (found != ok || !is_long()) return found;
+        if (found != ok || !is_long) return found;
         if (!allot(range_end, this->levels * ranges) || !allot(joins, this->levels))
             return out_of_memory;
         return find_ranges(*this);
     });
-    if (is_long()) return status;
+    if (is_long) return status;
     if (status == ok) status = prepare_routing();
     return status == ok ? prepare_cones() : status;
 }

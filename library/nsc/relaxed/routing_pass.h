@@ -34,7 +34,7 @@ struct RoutingMemory {
     }
     // Words of the light cones of a long network, see `cones_of`.
     static int64_t cone_words(const P &plan) {
-        return plan.is_long() ? most_steps(plan) + plan.wires : 0;
+        return P::is_long ? most_steps(plan) + plan.wires : 0;
     }
     static int64_t bytes_of_steps(const P &plan) {
         return sizeof(uint64_t) * cone_words(plan) + most_steps(plan);
@@ -335,13 +335,12 @@ Status forward_chunks(const Call<P, real> &call, real *values, real *routed, Par
 template <class P, class real>
 Status make_ready(P &plan, const Call<P, real> &call) {
     const Status checked = call.check();
-    if (checked != ok || is_long(call)) return checked;
-    if constexpr (P::may_be_long)
-        if (plan.is_long()) {
-            Status prepared = plan.prepare_routing();
-            if (prepared == ok && call.some_apart) prepared = plan.prepare_front();
-            if (prepared != ok) return prepared;
-        }
+    if (checked != ok || takes_long_pass(call)) return checked;
+    if constexpr (P::is_long) {
+        Status prepared = plan.prepare_routing();
+        if (prepared == ok && call.some_apart) prepared = plan.prepare_front();
+        if (prepared != ok) return prepared;
+    }
     return call.batch > 1 ? plan.prepare_layers() : ok;
 }
 
@@ -352,8 +351,8 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
                ParallelFor pool) {
     const Status ready = make_ready(plan, call);
     if (ready != ok) return ready;
-    if constexpr (P::may_be_long)
-        if (is_long(call)) return long_forward(call, values, routed, pool);
+    if constexpr (P::is_long)
+        if (takes_long_pass(call)) return long_forward(call, values, routed, pool);
     if (call.routing == none)
         return keys_forward<P, real>(call, 0, call.batch, values, nullptr, pool);
     if (!is_loss(call.routing))
@@ -550,8 +549,8 @@ Status backward(P &plan, const Call<P, real> &call, const real *values_grad,
                 real *losses, real *kept, ParallelFor pool) {
     const Status ready = make_ready(plan, call);
     if (ready != ok) return ready;
-    if constexpr (P::may_be_long)
-        if (is_long(call))
+    if constexpr (P::is_long)
+        if (takes_long_pass(call))
             return long_backward(call, values_grad, routed_grad, x_grad, steepness_grad,
                                  payload_grad, pool);
     if (!routed_grad && !losses)

@@ -176,8 +176,7 @@ TEST(sums_over_lanes_are_added) {
 // What says how much is kept of a network.
 template <bool is_any_long>
 struct SizesOf {
-    static constexpr bool may_be_long = is_any_long;
-    bool is_long() const { return true; }
+    static constexpr bool is_long = is_any_long;
     int64_t wires, comparators, levels;
 };
 using Sizes = SizesOf<false>;
