@@ -8,21 +8,23 @@ import uuid
 from pathlib import Path
 
 
-def write_whole(place: Path, content: str | bytes) -> None:
+def write_whole(place: Path, content: str | bytes, rights: int | None = None) -> None:
     """Write beside the place and rename: nobody ever finds half a file.
 
     Args:
-        place: the file; one that is there keeps its rights.
+        place: the file.
         content: bytes, or a text that is written as UTF-8 with the ends of lines that it has.
+        rights: of the file; None: those that it has, or of a new file.
 
     Raises:
         OSError: the file cannot be written; what was there is unchanged, and nothing is left beside it.
     """
     beside = place.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
-        with beside.open("xb") as stream:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with open(os.open(beside, flags, 0o666 if rights is None else rights), "wb") as stream:
             stream.write(content.encode() if isinstance(content, str) else content)
-        if place.exists():
+        if rights is None and place.exists():
             shutil.copymode(place, beside)
         os.replace(beside, place)
     except BaseException:  # Ctrl-C too

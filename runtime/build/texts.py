@@ -50,7 +50,7 @@ class Texts:
         with contextlib.suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_folder(path.parent)
-            write_whole(path, text)
+            write_whole(path, text, rights=0o600)
 
     def _path(self, name: str) -> Path:
         return user_folder() / f"{name}-{self.version}.json"
