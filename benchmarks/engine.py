@@ -36,7 +36,7 @@ from nsc.runtime.relaxed.engine import Engine
 
 RESULTS = Path(__file__).parent / "results" / "engine.md"
 SIZES = ((8, 200), (16, 100), (32, 100), (64, 16), (128, 16), (512, 2), (1024, 1))
-ROUNDS = 5
+ROUNDS = 3
 CASES = (("bitonic", 32), ("odd_even", 16), ("bitonic", 20))
 WORDS = [f"{family} {n}" for family, n in CASES]
 SAMPLES = 64
