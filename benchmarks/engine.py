@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -21,7 +19,7 @@ import torch
 
 import nsc
 from benchmarks.cases import LOSS, Case, P
-from benchmarks.fresh import ROOT, run_fresh
+from benchmarks.fresh import run_fresh
 from benchmarks.kernels import bound_calls, quickest_in_turns
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
@@ -39,7 +37,6 @@ SIZES = ((8, 200), (16, 100), (32, 100), (64, 16), (128, 16), (512, 2), (1024, 1
 ROUNDS = 3
 CASES = (("bitonic", 32), ("odd_even", 16), ("bitonic", 20))
 WORDS = [f"{family} {n}" for family, n in CASES]
-SAMPLES = 64
 
 
 def main() -> None:
@@ -63,18 +60,13 @@ def main() -> None:
     for level in itertools.dropwhile(lambda level: level != here, LEVELS):
         lines.append(f"| {level} | {' | '.join(f'{ratio:.2f}' for ratio in level_ratios(level))} |")
         print(lines[-1], flush=True)
-    lines += ["", f"| ms | {' | '.join(WORDS)} |", f"|:---|{'---:|' * len(WORDS)}"]
-    for words, times in first_losses().items():
-        lines.append(f"| {words} | {' | '.join(times)} |")
-        print(lines[-1], flush=True)
     head = (
         f"`python -m benchmarks.engine` on {machine()}. Bitonic networks, float32, one thread. The first "
         "table has the engine's time over that of the network's own library. The second has what the first "
         "call of a network takes by an engine that is built, behind its proof, and the build of its own "
         f"library: medians of {ROUNDS} processes. The third has the time of a cross entropy and its gradient "
         "by the engine of a level of x86-64, as the package sortnets-kernels has them, over that by the "
-        "engine that is built here. The last has the first cross entropy and gradient of a process, behind "
-        f"the proof, and then a later one, of {SAMPLES} samples: medians of {ROUNDS} processes."
+        "engine that is built here."
     )
     write_whole(RESULTS, "\n".join(["# The engine", "", paragraph(head), "", *lines, ""]))
 
@@ -116,55 +108,6 @@ def level_ratios(level: str) -> Iterator[float]:
             yield quickest["level", "loss"] / quickest["here", "loss"]
 
 
-def first_losses() -> dict[str, list[str]]:
-    """Return the milliseconds of a first loss and of a later one, of each network, by what serves it."""
-    with (
-        tempfile.TemporaryDirectory() as path,
-        tempfile.TemporaryDirectory() as empty,
-        tempfile.TemporaryDirectory() as cache,
-    ):
-        package, level = Path(path) / prebuilt.PACKAGE, prebuilt.level_here()
-        package.mkdir()
-        (package / "__init__.py").touch()
-        if level:
-            prebuilding.write("engine_logistic", prebuilding.sources()["engine_logistic"], level, package)
-        run_fresh("benchmarks.engine", *CASES[0], env={"NSC_CACHE_DIR": cache})
-        ways = {
-            "the first network: g++ builds the engine": {},
-            "a further network": {"NSC_CACHE_DIR": cache},
-            "prebuilt, no compiler": {"PYTHONPATH": os.pathsep.join((str(ROOT), path)), "PATH": empty},
-            "neither": {"PATH": empty},
-        }
-        return {words: [_first_and_later(*case, env) for case in CASES] for words, env in ways.items()}
-
-
-def _first_and_later(family: str, n: int, env: dict[str, str]) -> str:
-    times = []
-    for _ in range(ROUNDS):
-        with tempfile.TemporaryDirectory() as cache:
-            times.append(run_fresh("benchmarks.engine", family, n, env={"NSC_CACHE_DIR": cache, **env}))
-    return ", ".join(_milliseconds(median(each)) for each in zip(*times, strict=True))
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.2f}" if seconds < 0.01 else f"{seconds * 1e3:,.0f}"
-
-
-def first_loss(family: str, n: int) -> None:
-    """Print the seconds of a process's first cross entropy and gradient, and of a later one, as JSON."""
-    torch.set_num_threads(1)
-    sys.modules["ziglang"] = None  # type: ignore[assignment]
-    warnings.simplefilter("ignore")
-    op = nsc.compile(family, n)
-    x, ranks = torch.randn(SAMPLES, n).requires_grad_(), torch.randn(SAMPLES, n).argsort(-1).argsort(-1)
-    seconds: list[float] = []
-    while len(seconds) < 2 or sum(seconds[1:]) < 0.5:
-        start = time.perf_counter()
-        torch.autograd.grad(op.cross_entropy(x, ranks), x)
-        seconds.append(time.perf_counter() - start)
-    print(json.dumps([seconds[0], min(seconds[1:])]))
-
-
 def medians(n: int) -> tuple[float, float]:
     """Return the seconds of a network's first call by the engine, and of the build of its library."""
     found = []
@@ -190,9 +133,7 @@ def first_call(n: int) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        first_loss(sys.argv[1], int(sys.argv[2]))
-    elif len(sys.argv) > 1:
+    if len(sys.argv) > 1:
         first_call(int(sys.argv[1]))
     else:
         main()
