@@ -23,7 +23,7 @@ def main() -> None:
     print(f"| gradient of | trick λ | {' | '.join(f'n = {n}' for n in SIZES)} |")
     print(f"|---|---|{'---:|' * len(SIZES)}")
     for art_lambda in (0.25, 0.0):
-        operators = [nsc.compile("bitonic", n, art_lambda=art_lambda) for n in SIZES]
+        operators = [nsc.compile("bitonic", n, art_lambda=art_lambda, build=True) for n in SIZES]
         for last_in_float32, where in ((False, "all under autocast"), (True, "last layer in float32")):
             found = [[cosines(op, seed, last_in_float32) for seed in SEEDS] for op in operators]
             for place, of in enumerate(("the scores", "the parameters")):

@@ -126,7 +126,7 @@ def _measure(n: int, rank: int, processes: int, meeting: str, answers: Any) -> N
         torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=processes)
     group = torch.distributed.group.WORLD
     assert group is not None
-    op = nsc.compile("bitonic", n)
+    op = nsc.compile("bitonic", n, build=True)
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, n, generator=generator).requires_grad_()
     target = torch.randn(1, n, generator=generator).argsort(-1).argsort(-1)

@@ -73,10 +73,10 @@ def network(name: str, n: int) -> Network:
 @cache
 def selector(name: str, n: int, select: Selection) -> Selector:
     """Return the operator of some ranks of a family's network."""
-    return nsc.compile(name, n, select=select, unproved=True)
+    return nsc.compile(name, n, select=select, unproved=True, build=True)
 
 
 @cache
 def operator(name: str, n: int) -> Sorter:
     """Return the operator of the named network; one too large for a proof stays unproved."""
-    return nsc.compile(network(name, n), name=f"{name}_{n}", unproved=True)
+    return nsc.compile(network(name, n), name=f"{name}_{n}", unproved=True, build=True)

@@ -256,7 +256,7 @@ def _output_of(part: str, family: str, n: int) -> Callable[[Tensor], Tensor]:
 
 @cache
 def _operator(family: str, n: int) -> Sorter:
-    return nsc.compile(family, n)
+    return nsc.compile(family, n, build=True)
 
 
 @dataclass

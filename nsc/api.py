@@ -116,9 +116,10 @@ def compile(
         index_base: what the network file or the lists count wires from, 0 or 1.
         max_memory: MB that the proof's method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: each method counts its steps.
-        build: build the network's own library now, which takes seconds and may be a few percent faster. Else
-            the engine of the relaxation runs the network, with the same bits: it is built once for all.
-            Networks of 8,192 wires or more always have their own.
+        build: whether the network's own library is built now, in some seconds. It may save a quarter of a
+            call for P of few wires, and a tenth of others. Without it the engine of the relaxation runs the
+            network, with the same bits. The engine is built once for all networks. Networks of 8,192 wires
+            or more always have their own library.
 
     Returns:
         A Sorter, or a Selector where `select` says what is selected.

@@ -1,8 +1,4 @@
-"""Joins: which joins of two components the method of reachable sets makes.
-
-The rule depends on three numbers and is monotone: if it refuses a join, it refuses every join with more
-patterns, wires and inputs.
-"""
+"""Joins: which joins of two components the method of reachable sets makes."""
 
 from __future__ import annotations
 
