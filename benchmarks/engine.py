@@ -97,7 +97,7 @@ def level_ratios(level: str) -> Iterator[float]:
         for family, n in CASES:
             kernel = nsc.compile(family, n).kernel
             tables = NetworkTables.from_text(kernel.files[TABLES])
-            kinds = {"level": Engine({"float32": opened(path)}, tables), "here": kernel.engine()}
+            kinds = {"level": Engine({"float32": opened(path)}.__getitem__, tables), "here": kernel.engine()}
             turns = {
                 (kind, "loss"): bound_calls(Case(LOSS, family, n, 4096 // n), engine.functions["float32"])[
                     "backward"

@@ -1,6 +1,6 @@
 """nsc, the compiler for sorting networks.
 
-    op = nsc.compile("bitonic", n=1024)  # prove a network; it is built on first use
+    op = nsc.compile("bitonic", n=1024)  # prove a network
     op = nsc.load("generated/bitonic_1024")  # the operator in a folder that `nsc compile` wrote
     values, P = op.sort_with_permutation(x)
     largest = nsc.compile("best", n=1024, select=nsc.top_k(8))

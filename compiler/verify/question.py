@@ -6,9 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import restrict
@@ -20,9 +17,6 @@ from nsc.wording import argument
 
 class BudgetError(Exception):
     """A method would take more states, memory or time than the budget allows."""
-
-
-Integers = npt.NDArray[np.int32]
 
 
 class Archive(Protocol):

@@ -106,11 +106,6 @@ def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
     raise BuildError("neither the cache folder nor a temporary folder can be written; set NSC_CACHE_DIR")
 
 
-def find(name: str, source: str, compiler: Compiler, version: str) -> Path | None:
-    """Return the binary that `build` would return if it is in the cache folder already, else None."""
-    return binary_of(f"{name}-{_key(compiler, library.expanded(source), version)}{compiler.binary_suffix}")
-
-
 def binary_of(name: str) -> Path | None:
     """Return a binary of the cache folder by its name, if it is whole and may be used, else None."""
     folder = user_folder()

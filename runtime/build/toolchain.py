@@ -73,15 +73,6 @@ class Toolchain:
         system = (sys.platform, platform.machine(), "-".join(platform.libc_ver()))
         return (shlex.join(self.command), self.version, self.instruction_set, *system)
 
-    def macros(self) -> frozenset[str]:
-        """Return the names that the compiler defines, which say what instructions the processor has.
-
-        Raises:
-            BuildError: the compiler does not run.
-        """
-        text = _output((*self.command, "-dM", "-E", "-x", "c++", os.devnull))
-        return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
-
     def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
         """Return the complete build command."""
         return (*self.command, str(source), "-o", str(binary))

@@ -7,7 +7,7 @@ Its results have the bits of the network's own library, which the tests hold.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 
@@ -31,21 +31,30 @@ class _AnyNetwork(ctypes.Structure):
     )
 
 
+class _Made(dict[str, Functions]):
+    """Functions by their arithmetic type, made when they are first asked for."""
+
+    def __init__(self, make: Callable[[str], Functions]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, real: str) -> Functions:
+        return self.setdefault(real, self._make(real))
+
+
 class Engine:
     """A network, run by the engines of its relaxation.
 
     Args:
-        libraries: the engine of each arithmetic type.
+        engine_of: returns the engine of an arithmetic type, built if it is not there.
         tables: of the network.
 
     Attributes:
-        functions: the functions of each arithmetic type.
-
-    Raises:
-        MemoryError: too little memory for the network's tables.
+        functions: the functions of each arithmetic type. Taking those of a type for the first time raises
+            as `engine_of`, and MemoryError where there is too little memory for the tables.
     """
 
-    def __init__(self, libraries: Mapping[str, ctypes.CDLL], tables: NetworkTables) -> None:
+    def __init__(self, engine_of: Callable[[str], ctypes.CDLL], tables: NetworkTables) -> None:
         arrays, members = [], []
         for each in fields(tables):
             value = getattr(tables, each.name)
@@ -55,9 +64,11 @@ class Engine:
             members.append(value)
         _read.append(arrays)
         self._network = _AnyNetwork(*members)
-        self.functions = {real: self._functions(library, real) for real, library in libraries.items()}
+        self._engine_of = engine_of
+        self.functions: dict[str, Functions] = _Made(self._functions)
 
-    def _functions(self, library: ctypes.CDLL, real: str) -> Functions:
+    def _functions(self, real: str) -> Functions:
+        library = self._engine_of(real)
         library.nsc_open.restype = ctypes.c_void_p
         plan = library.nsc_open(ctypes.byref(self._network))
         if not plan:

@@ -18,11 +18,11 @@ from nsc.contract.launch import Launch
 from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, engine_source
 from nsc.contract.tables import FEWEST_LONG_WIRES, NetworkTables
 from nsc.errors import PackageError, ToolchainError
-from nsc.runtime.build import cache
+from nsc.runtime.build import cache, prebuilt
 from nsc.runtime.build.loading import used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.locks import Lock
-from nsc.runtime.relaxed.engine import Engine, engine_library
+from nsc.runtime.relaxed.engine import Engine, engine_library, engine_name
 from nsc.runtime.relaxed.library import Library
 from nsc.wording import argument
 
@@ -171,19 +171,20 @@ class Kernel:
         return used(self.build, lambda binary: Library(binary, stated, self.reals))
 
     def engine(self) -> Engine:
-        """Return the engine with this network, built unless it is there.
+        """Return the engine with this network. It is built, unless it is there, for a type that is called.
 
         Raises:
-            ToolchainError: no compiler, and no engine that is prebuilt.
-            BuildError: the compiler failed, or the engine cannot be loaded.
+            ToolchainError: no compiler, and not all engines are prebuilt.
             PackageError: the tables are another network's.
         """
         tables = NetworkTables.from_text(self.files[TABLES])
         if (tables.wires, tables.comparators, tables.levels) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
-        sources = self.engine_sources.items()
-        libraries = {real: engine_library(self.sigmoid, text, self.manifest.nsc) for real, text in sources}
-        return Engine(libraries, tables)
+        sources, version = self.engine_sources, self.manifest.nsc
+        name = engine_name(self.sigmoid)
+        if not all(prebuilt.find(name, source, version) for source in sources.values()):
+            find_toolchain(relaxed=True)
+        return Engine(lambda real: engine_library(self.sigmoid, sources[real], version), tables)
 
     @cached_property
     def layers(self) -> tuple[Pairs, ...]:

@@ -123,6 +123,15 @@ def test_the_first_call_on_a_machine_builds_the_engine(folder):
 
 
 @pytest.mark.slow("kernels and engines are built")
+def test_an_engine_is_built_for_a_type_that_is_called(folder):
+    op = nsc.compile("bitonic", 10, name="of_both_types_10", dtypes=("float32", "float64"))
+    op.sort(torch.ones(10))
+    assert files(folder) == ["engine_logistic"]
+    op.sort(torch.ones(10, dtype=torch.float64))
+    assert files(folder) == ["engine_logistic"] * 2
+
+
+@pytest.mark.slow("kernels and engines are built")
 def test_who_asks_gets_the_library_of_the_network_at_once(folder):
     op = nsc.compile("bitonic", 13, name="specialised_13", dtypes=("float32", "float64"))
     x = torch.randn(400, 13, requires_grad=True)
