@@ -10,7 +10,7 @@ from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import AGAINST_PEERS, IRREGULAR, LOSS, P
 from benchmarks.measure import Timing
 from benchmarks.networks import network
-from nsc.compiler.relaxed.final_merge import merge_levels
+from nsc.compiler.relaxed.final_merge import merge_layers
 from nsc.compiler.schedule import CONE_COLUMNS, schedule
 
 
@@ -59,7 +59,7 @@ def work_of(name: str, n: int, work: str = P) -> Work:
     """
     routed = network(name, n)
     if work == LOSS:
-        routed = routed[: routed.depth - merge_levels(schedule(routed))]
+        routed = routed[: routed.depth - merge_layers(schedule(routed))]
     comparators = routed.comparators.tolist()
     reached = [1 << wire for wire in range(n)]
     on_columns = 0

@@ -224,12 +224,12 @@ def build(form: Form, exact: Iterable[str], target: Architecture) -> Subject | s
                 launches = exact_launches(source, value_bytes, target.shared_bytes)
                 exact_cubin.build(source, dtype, target.name, launches)
         seconds = Build(form, compiled - start, time.perf_counter() - compiled)
-        return Subject(seconds, _mixes(form, kernel.launch.merge_levels), dict(kernel.files))
+        return Subject(seconds, _mixes(form, kernel.launch.merge_layers), dict(kernel.files))
     except Exception:
         return traceback.format_exc(limit=-4)
 
 
-def _mixes(form: Form, merge_levels: int) -> Mixes:
+def _mixes(form: Form, merge_layers: int) -> Mixes:
     network = family_network(form.network, form.n)
 
     def on_columns(part: Network) -> int:
@@ -238,5 +238,5 @@ def _mixes(form: Form, merge_levels: int) -> Mixes:
         return work.comparators * min(form.n, CONE_COLUMNS)
 
     whole = on_columns(network)
-    front = on_columns(network[:-merge_levels]) if merge_levels else whole
+    front = on_columns(network[:-merge_layers]) if merge_layers else whole
     return Mixes(network.size, whole, front)

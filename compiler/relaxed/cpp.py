@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.butterflies import Butterfly, Pattern, butterflies, butterflies_of, in_butterflies
-from nsc.compiler.relaxed.final_merge import merge_levels
+from nsc.compiler.relaxed.final_merge import merge_layers
 from nsc.compiler.relaxed.records import CppKernel, EngineKernel
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
@@ -93,8 +93,8 @@ def tables_of(schedule: Schedule) -> NetworkTables:
     return NetworkTables(
         wires=schedule.network.n,
         comparators=schedule.network.size,
-        levels=schedule.network.depth,
-        merge_levels=merge_levels(schedule),
+        layers=schedule.network.depth,
+        merge_layers=merge_layers(schedule),
         slots=schedule.slots,
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
         codelet_count=len(codelets),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from nsc.compiler.relaxed import records
-from nsc.compiler.relaxed.final_merge import merge_levels
+from nsc.compiler.relaxed.final_merge import merge_layers
 from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
 from nsc.compiler.relaxed.levels import levels as in_parallel
 from nsc.compiler.relaxed.records import CudaKernel, KnownSpread, StraightCode, Threads
@@ -35,7 +35,7 @@ def lower(schedule: Schedule, relaxation: Relaxation) -> Levels:
         LoweringError: a table would have too many entries; see `levels`.
     """
     # The gradient of the error-free form is taken with other weights than its value: it routes P whole.
-    merge = 0 if relaxation.error_free else merge_levels(schedule)
+    merge = 0 if relaxation.error_free else merge_layers(schedule)
     return in_parallel(schedule, arrays_of_weights(relaxation), merge)
 
 
@@ -156,7 +156,7 @@ def _threads(levels: Levels) -> Threads:
         forward_blocks=levels.forward_blocks,
         kept_rows_in_block=launch.kept_rows_in_block,
         rounds=len(levels.rounds),
-        merge_levels=launch.merge_levels,
+        merge_layers=launch.merge_layers,
         front_levels=0 if levels.merge is None else levels.merge.front_levels,
         front_slots=0 if levels.merge is None else levels.merge.front_slots,
         comparator_lines=wrapped([*comparators, "{}"]),

@@ -13,7 +13,7 @@ FEWEST = 64
 MOST = 1 << 14
 
 
-def merge_levels(schedule: Schedule) -> int:
+def merge_layers(schedule: Schedule) -> int:
     """Return the levels of the merge of all wires that a sorter ends in; 0: it ends in none.
 
     The merge joins all wires that are n/2, n/4, … 1 apart, so that one path leads from each wire to each

@@ -140,14 +140,14 @@ class Levels:
 
 
 def levels(
-    schedule: Schedule, arrays: int, merge_levels: int = 0, most_entries: int = MOST_ENTRIES
+    schedule: Schedule, arrays: int, merge_layers: int = 0, most_entries: int = MOST_ENTRIES
 ) -> Levels:
     """Return a schedule in levels, with its light cones, its rounds and the launch parameters.
 
     Args:
         schedule: any schedule.
         arrays: arrays of weights that the keys pass leaves.
-        merge_levels: those of the merge that the network ends in, or 0; see `final_merge.merge_levels`.
+        merge_layers: those of the merge that the network ends in, or 0; see `final_merge.merge_layers`.
         most_entries: entries that a table in the text may have.
 
     Raises:
@@ -155,10 +155,10 @@ def levels(
     """
     n = schedule.network.n
     if not FEWEST_PARTED <= n <= MOST_PARTED:
-        merge_levels = 0
+        merge_layers = 0
     in_front = 0
-    if merge_levels:
-        schedule, in_front = apart(schedule, merge_levels)
+    if merge_layers:
+        schedule, in_front = apart(schedule, merge_layers)
     ordered, ends = in_levels(schedule, in_front)
     sample_threads = min(MOST_SAMPLE_THREADS, max(LEAST_SAMPLE_THREADS, _power_of_two(n) // 2))
     reached_by = reaching_blocks(n, [codelet.wires for codelet in ordered.codelets], TILE_COLUMNS)
@@ -171,7 +171,7 @@ def levels(
         )
     cones = light_cones(n, ordered.codelets, ends, TILE_COLUMNS)
     tile_warps = max(1, min(MOST_TILE_WARPS, _power_of_two(n) // WIRES_PER_WARP))
-    merge = _merge(ordered, ends, in_front) if merge_levels else None
+    merge = _merge(ordered, ends, in_front) if merge_layers else None
     tile_lanes = WARP if n <= TILE_COLUMNS else WARP // 2
     kept_rows, row_bytes = WIDEST * len(ordered.codelets), tile_lanes * LANE_BYTES
     launch = Launch(
@@ -183,7 +183,7 @@ def levels(
         if merge
         else 0,
         kept_rows_in_block=kept_rows if (n + kept_rows) * row_bytes <= MOST_TILE_BYTES else 0,
-        merge_levels=merge_levels,
+        merge_layers=merge_layers,
         tile_threads=WARP * tile_warps,
         tile_lanes=tile_lanes,
         widest_group=min(TILE_COLUMNS, _power_of_two(n)),

@@ -175,7 +175,7 @@ class Threads:
         forward_blocks: blocks of the forward routing that a multiprocessor must hold at a time.
         kept_rows_in_block: rows of a tile that the backward routing keeps in shared memory.
         rounds: of the keys pass.
-        merge_levels: of the merge that is taken apart, 0 without one; see `levels.Merge`.
+        merge_layers: of the merge that is taken apart, 0 without one; see `levels.Merge`.
         front_levels, front_slots: in front of it.
         cone_columns: columns of P whose light cone is taken as one.
         cones: how many light cones there are.
@@ -192,7 +192,7 @@ class Threads:
     forward_blocks: int
     kept_rows_in_block: int
     rounds: int
-    merge_levels: int
+    merge_layers: int
     front_levels: int
     front_slots: int
     comparator_lines: tuple[str, ...]

@@ -20,7 +20,7 @@
 #define NSC_API extern "C" __attribute__((visibility("default")))
 #endif
 // Never inlined: the same code for many callers.
-#define NSC_APART __attribute__((noinline))
+#define NSC_NOINLINE __attribute__((noinline))
 // Unrolls a loop over the lanes of a register.
 #if defined(__clang__)
 #define NSC_UNROLL _Pragma("clang loop unroll(full)")

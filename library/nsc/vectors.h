@@ -143,7 +143,7 @@ inline void transpose_from(Vec<T> *rows) {
 }
 
 template <class T>
-NSC_APART void transpose(Vec<T> *rows) {
+NSC_NOINLINE void transpose(Vec<T> *rows) {
     Vec<T> in_registers[lanes<T>];
     NSC_UNROLL
     for (int i = 0; i < lanes<T>; ++i) in_registers[i] = rows[i];

@@ -32,7 +32,7 @@ class Launch:
         kept_rows_permutation: the same for a tile of P, at most.
         kept_rows_front: the same in front of the merge that a loss takes apart.
         kept_rows_in_block: rows of a tile that are kept in shared memory; 0: the memory of a call has them.
-        merge_levels: of that merge; 0: there is none.
+        merge_layers: of that merge; 0: there is none.
         tile_threads: threads that share a tile of columns.
         tile_lanes: lanes that a tile of columns lies on, at most.
         widest_group: columns of a tile that a sample takes, at most.
@@ -47,7 +47,7 @@ class Launch:
     kept_rows_permutation: int
     kept_rows_front: int
     kept_rows_in_block: int
-    merge_levels: int
+    merge_layers: int
     tile_threads: int
     tile_lanes: int
     widest_group: int
@@ -58,8 +58,8 @@ class Launch:
     @property
     def weight_numbers(self) -> int:
         """Numbers that the keys pass leaves of a sample; see `kept_numbers` in relaxed/cuda/network.h."""
-        wires = 1 << self.merge_levels
-        return self.arrays * self.slots + (wires * self.merge_levels + wires if self.merge_levels else 0)
+        wires = 1 << self.merge_layers
+        return self.arrays * self.slots + (wires * self.merge_layers + wires if self.merge_layers else 0)
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -50,8 +50,8 @@ class NetworkTables:
 
     wires: int
     comparators: int
-    levels: int
-    merge_levels: int
+    layers: int
+    merge_layers: int
     slots: int
     longest_codelet: int
     codelet_count: int

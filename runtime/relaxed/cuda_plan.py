@@ -117,7 +117,7 @@ def plan_of(kernel: Kernel, program: Program, routing: str, columns: int, dtype:
         kept_rows = 0
     column_products = first_rows = first_products = 0
     asks_for_one = described.loss is not None and not LOSSES[described.loss].by_rank
-    if launch.merge_levels and taken is Payload.TARGET and asks_for_one:
+    if launch.merge_layers and taken is Payload.TARGET and asks_for_one:
         half = columns // 2
         kept_rows, column_products = launch.kept_rows_front, columns * half
         first_rows = ceil(columns, group) * (launch.tile_threads // WARP)
@@ -144,7 +144,7 @@ def plan_of(kernel: Kernel, program: Program, routing: str, columns: int, dtype:
         route_backward=route_backward,
         slots=launch.slots,
         weight_numbers=launch.weight_numbers,
-        merge_comparators=launch.merge_levels << launch.merge_levels >> 1,
+        merge_comparators=launch.merge_layers << launch.merge_layers >> 1,
         column_products=column_products,
         first_rows=first_rows,
         first_products=first_products,

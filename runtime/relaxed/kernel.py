@@ -178,7 +178,7 @@ class Kernel:
             PackageError: the tables are another network's.
         """
         tables = NetworkTables.from_text(self.files[TABLES])
-        if (tables.wires, tables.comparators, tables.levels) != (self.n, self.size, self.depth):
+        if (tables.wires, tables.comparators, tables.layers) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
         sources, version = self.engine_sources, self.manifest.nsc
         name = engine_name(self.sigmoid)

@@ -55,7 +55,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("call.steepness_of(«k < count ? first + k : first»);", "first"),
         ("*to = values + «task.place * plan.wires»;", "0"),
     ],
-    "library/nsc/relaxed/levels.h": [
+    "library/nsc/relaxed/layers.h": [
         ("pair[0] = «hi[k] - lo[k]»,", "lo[k]"),
         ("into[k] = «weight_grad[slot]»;", "0"),
     ],

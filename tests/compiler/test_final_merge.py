@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import nsc
 from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.network import Network
-from nsc.compiler.relaxed.final_merge import FEWEST, merge_levels
+from nsc.compiler.relaxed.final_merge import FEWEST, merge_layers
 from nsc.compiler.schedule import schedule
 
 
 def found_in(network: Network) -> int:
-    return merge_levels(schedule(network))
+    return merge_layers(schedule(network))
 
 
 def paths(n, layers):
@@ -52,7 +52,7 @@ def test_others_end_in_none(family, n):
 
 def test_a_selection_is_taken_whole():
     network = family_network("bitonic", 64)
-    assert merge_levels(schedule(network, outputs=tuple(range(64)))) == 0
+    assert merge_layers(schedule(network, outputs=tuple(range(64)))) == 0
 
 
 @settings(max_examples=30)
@@ -86,5 +86,5 @@ def test_what_is_found_is_a_merge_whatever_is_in_front_and_whichever_way_it_sort
 def test_a_package_says_where_its_merge_begins():
     """The tables and the kernel's text have the same number."""
     files = nsc.compile("bitonic", 64).kernel.files
-    assert '"merge_levels": 6' in files["tables.json"]
-    assert "merge_levels = 6;" in next(text for name, text in files.items() if name.endswith("64.cpp"))
+    assert '"merge_layers": 6' in files["tables.json"]
+    assert "merge_layers = 6;" in next(text for name, text in files.items() if name.endswith("64.cpp"))

@@ -105,7 +105,7 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     wide = x.double().requires_grad_()
     steepness = torch.tensor(16.0, dtype=emulated.dtype).expand(len(x))
     of_all = [name for name, routing in ROUTINGS.items() if routing.is_loss]
-    for loss in ["cross_entropy"] if emulated.kernel.launch.merge_levels else of_all:
+    for loss in ["cross_entropy"] if emulated.kernel.launch.merge_layers else of_all:
         target = targets(loss, n, len(x), emulated.dtype, draw, order)
         losses, x_grad, _, _ = cuda.loss(x, steepness, target, loss, emulated.kernel.spec)
         of_wide = target.double() if target.is_floating_point() else target
@@ -136,7 +136,7 @@ def test_a_merge_that_is_taken_apart(tabled, monkeypatch, n, dtype, shared_bytes
     """By losses that ask for one entry of each column; a wrong rank gives NaN."""
     monkeypatch.setattr(levels, "FEWEST_PARTED", 64)
     emulated = tabled("bitonic", n, dtype=dtype, shared_bytes=shared_bytes)
-    assert emulated.kernel.launch.merge_levels == n.bit_length() - 1
+    assert emulated.kernel.launch.merge_layers == n.bit_length() - 1
     launches, launch = [], emulated.program.launch
     emulated.program.launch = lambda name, *rest: launches.append((name, rest[-1])) or launch(name, *rest)
     # Some entries of P are large, then almost all; there float32 loses digits of the gradient next to ties.
@@ -199,7 +199,7 @@ def test_both_languages_agree_which_losses_ask_for_one_entry():
 def test_the_error_free_form_keeps_its_merge():
     request = Request("bitonic", 128, Relaxation(error_free=True), targets=("cuda",), unproved=True)
     kernel = Kernel(compile_network(request).package.files)
-    assert kernel.launch.merge_levels == 0
+    assert kernel.launch.merge_layers == 0
 
 
 @pytest.mark.slow("kernels run on the CPU")

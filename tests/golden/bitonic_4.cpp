@@ -16,8 +16,8 @@ namespace {
 struct Network {
     static constexpr int64_t wires = 4;
     static constexpr int64_t comparators = 6;
-    static constexpr int64_t levels = 3;
-    static constexpr int64_t merge_levels = 0;
+    static constexpr int64_t layers = 3;
+    static constexpr int64_t merge_layers = 0;
     static constexpr int64_t slots = 16;
     static constexpr int64_t longest_codelet = 16;
     static constexpr int64_t codelet_count = 1;
@@ -63,7 +63,7 @@ nsc::Plan<Network, Relaxation> plan;
 
 // What this kernel is. The runtime compares it with the manifest, so that a changed manifest cannot make a call
 // misread its memory.
-NSC_API const char *nsc_facts() { return "{\"abi\": 10, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"afe7ae5c6f9874ffc9b7df9879af9883583a7f01d3ad71f578b932c62b4df20e\", \"tables.json\": \"98af71c3d29a28f5c458f8e1b24ed838d1457e0fda39ff7566ade64277afadbc\", \"engine_f32.cpp\": \"ffe44f290db330e59efd46da377ad54a5f97b157e46a25a7922cebe4cc791073\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 10, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"afe7ae5c6f9874ffc9b7df9879af9883583a7f01d3ad71f578b932c62b4df20e\", \"tables.json\": \"bcb243e9abc4b20b9fa45fec26460cf5416fab10827191d1185be99b76dcc4ff\", \"engine_f32.cpp\": \"ffe44f290db330e59efd46da377ad54a5f97b157e46a25a7922cebe4cc791073\"}"; }
 
 NSC_KERNEL(plan)
 NSC_KERNEL_OF(plan, float, f32)  // float32

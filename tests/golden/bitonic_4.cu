@@ -147,7 +147,7 @@ struct Network {
     static constexpr int32_t forward_blocks = 3;
     static constexpr int32_t kept_rows_in_block = 16;
     static constexpr int32_t rounds = 3, codelet_levels = 1;
-    static constexpr int32_t merge_levels = 0;
+    static constexpr int32_t merge_layers = 0;
     static constexpr int32_t front_levels = 0, front_slots = 0;
     static constexpr int32_t cone_columns = 32, cones = 1;
 
@@ -179,7 +179,7 @@ using Plan = nsc::CudaPlan<Network, Relaxation>;
 
 // What these kernels are. The runtime compares it with the manifest, so that a changed manifest cannot make a launch
 // misread its memory.
-extern "C" __device__ const char nsc_facts[] = "{\"abi\": 10, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"kept_rows_front\": 0, \"kept_rows_in_block\": 16, \"merge_levels\": 0, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"afe7ae5c6f9874ffc9b7df9879af9883583a7f01d3ad71f578b932c62b4df20e\"}";
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 10, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"kept_rows_front\": 0, \"kept_rows_in_block\": 16, \"merge_layers\": 0, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"afe7ae5c6f9874ffc9b7df9879af9883583a7f01d3ad71f578b932c62b4df20e\"}";
 
 // The build compiles parts of these functions, each by itself, with the name of a part defined. Without a name it
 // compiles all of them.

@@ -69,7 +69,7 @@ TEST(fetching_ahead_changes_nothing) {
 
 // A step may stand in a loop that is unrolled over the lanes of a register.
 NSC_STEP static int twice(int value) { return 2 * value; }
-NSC_APART static int thrice(int value) { return 3 * value; }
+NSC_NOINLINE static int thrice(int value) { return 3 * value; }
 NSC_FUNCTION int negated(int value) { return -value; }
 NSC_TABLE int table[] = {4, 5};
 

@@ -12,7 +12,7 @@ namespace nsc {
 
 // Runs comparators of a table.
 template <class Form>
-NSC_APART void run_pairs(typename Form::Item *items, const WirePair *pairs, int64_t count) {
+NSC_NOINLINE void run_pairs(typename Form::Item *items, const WirePair *pairs, int64_t count) {
     for (int64_t k = 0; k < count; ++k) Form::order(items[pairs[k].lo], items[pairs[k].hi]);
 }
 
@@ -27,7 +27,7 @@ NSC_STEP void run_network(typename Form::Item *items) {
 
 // Sorts a register's samples, whose values lie side by side.
 template <class Network, class Form, class Stored>
-NSC_APART void sort_rows(Span<const typename Form::Key> x, Span<typename Form::Key> values,
+NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form::Key> values,
                          Stored *indices, Vec<typename Form::Key> descending,
                          typename Form::Item *block) {
     using Key = typename Form::Key;
@@ -79,7 +79,7 @@ NSC_APART void sort_rows(Span<const typename Form::Key> x, Span<typename Form::K
 
 // Sorts so many registers of samples that are neighbours in memory.
 template <class Network, class Form, int registers, class Stored>
-NSC_APART void sort_columns(Span<const typename Form::Key> x, Span<typename Form::Key> values,
+NSC_NOINLINE void sort_columns(Span<const typename Form::Key> x, Span<typename Form::Key> values,
                             Stored *indices, Vec<typename Form::Key> descending,
                             typename Form::Item *block) {
     using Key = typename Form::Key;

@@ -1,4 +1,4 @@
-// The last four levels of a merge: its paths from the wires of a block to the ranks of the block.
+// The last four layers of a merge: its paths from the wires of a block to the ranks of the block.
 #pragma once
 
 #include <nsc/relaxed/network.h>
@@ -6,32 +6,32 @@
 
 namespace nsc {
 
-// Ranks of a block, and their levels.
-constexpr int64_t merge_block = 16, merge_block_levels = 4;
+// Ranks of a block, and their layers.
+constexpr int64_t merge_block = 16, merge_block_layers = 4;
 
-// The last four levels on the wires of a block, which join wires 8, 4, 2 and 1 apart. A row has a
-// number for each of these wires. Each level halves the ranks that paths can still reach: `sub` is
+// The last four layers on the wires of a block, which join wires 8, 4, 2 and 1 apart. A row has a
+// number for each of these wires. Each layer halves the ranks that paths can still reach: `sub` is
 // the number of a part of 2 d ranks, in front of comparators d wires apart.
 template <class real>
 struct BlockPaths {
     typedef real Row __attribute__((vector_size(merge_block * sizeof(real))));
     using Sixteen = typename PlacesTo<merge_block>::list;
 
-    // Each level has eight comparators in a block; levels are `stride` apart.
+    // Each layer has eight comparators in a block; layers begin `stride` numbers after each other.
     BlockPaths(const real *keep, const real *swap, int64_t stride) {
         NSC_UNROLL
-        for (int64_t level = 0; level < merge_block_levels; ++level) {
-            memcpy(&weights[level], keep + level * stride, sizeof(Row) / 2);
-            memcpy(reinterpret_cast<char *>(&weights[level]) + sizeof(Row) / 2,
-                   swap + level * stride, sizeof(Row) / 2);
+        for (int64_t layer = 0; layer < merge_block_layers; ++layer) {
+            memcpy(&weights[layer], keep + layer * stride, sizeof(Row) / 2);
+            memcpy(reinterpret_cast<char *>(&weights[layer]) + sizeof(Row) / 2,
+                   swap + layer * stride, sizeof(Row) / 2);
         }
     }
-    static constexpr int level_of(int d) { return d == 8 ? 0 : d == 4 ? 1 : d == 2 ? 2 : 3; }
+    static constexpr int layer_of(int d) { return d == 8 ? 0 : d == 4 ? 1 : d == 2 ? 2 : 3; }
     // The weights of the paths from each wire to an output, the first or the second. Rows are
     // passed by reference: they may be wider than a register.
     template <int d, int sub, int out, int... places>
     NSC_STEP void take_weights(Row &to, Places<places...>) const {
-        to = __builtin_shufflevector(weights[level_of(d)], weights[level_of(d)],
+        to = __builtin_shufflevector(weights[layer_of(d)], weights[layer_of(d)],
                                      (sub * d + places % d + ((places / d & 1) != out ? 8 : 0))...);
     }
     // Calls visit(sub, row) for each rank, with the products of its paths' weights, times `from`.
@@ -64,7 +64,7 @@ struct BlockPaths {
             Row sums = (of_zero - of_one) * from;
             subtract_other<d>(sums, Sixteen());
             add_others<2 * d>(sums, Sixteen());
-            memcpy(weight_grads + level_of(d) * stride + sub * d, &sums, d * sizeof(real));
+            memcpy(weight_grads + layer_of(d) * stride + sub * d, &sums, d * sizeof(real));
         }
     }
     // Lane k gets the difference of lanes k and k + d, and then the sum of all with the same k % d.
@@ -80,7 +80,7 @@ struct BlockPaths {
         }
     }
 
-    Row weights[merge_block_levels];  // of each level, eight that keep, then eight that swap
+    Row weights[merge_block_layers];  // of each layer, eight that keep, then eight that swap
 };
 
 }  // namespace nsc

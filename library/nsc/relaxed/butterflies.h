@@ -18,12 +18,12 @@ constexpr int64_t group_blocks = 128 / register_bytes;
 // The differences of a group are kept for a segment of its steps at a time: of all, if there is
 // room. With so many bytes, or an eighth of P in float32 if that is more, two threads need less
 // memory for P of 1,024 wires than P itself. A long network has about as many segments as a segment
-// has levels, so that copies of the group where they begin take as much as what is kept.
+// has layers, so that copies of the group where they begin take as much as what is kept.
 constexpr int64_t least_kept_bytes = 700 << 10;
 
 template <class P>
 int64_t kept_room(const P &plan) {
-    if constexpr (P::is_long) return group_blocks * (plan.comparators / root_of(plan.levels) + 5);
+    if constexpr (P::is_long) return group_blocks * (plan.comparators / root_of(plan.layers) + 5);
     const int64_t eighth = plan.wires * plan.wires / 2;
     return (least_kept_bytes > eighth ? least_kept_bytes : eighth) / register_bytes;
 }
@@ -94,8 +94,8 @@ int64_t first_of_segment(const P &plan, Steps steps, int64_t end) {
 // Takes a group through steps. With `keeping`, the differences in front of each comparator go to
 // `kept`, whose end is returned.
 template <bool keeping, class real, class P>
-NSC_APART Vec<real> *route_group(const P &plan, Vec<real> *group, Steps steps, const real *keep,
-                                 Vec<real> *kept) {
+NSC_NOINLINE Vec<real> *route_group(const P &plan, Vec<real> *group, Steps steps, const real *keep,
+                                    Vec<real> *kept) {
     const uint8_t *on = steps.on;
     const Butterfly *butterflies = steps.butterflies;
     for (int64_t i = steps.first; i < steps.end; ++i) {
@@ -150,8 +150,8 @@ NSC_STEP void add_sums(const Vec<real> *rows, const Butterfly &butterfly, real *
 // Takes gradients back through the steps of `route_group`, in place, and adds the gradients of the
 // weights to `weight_grad`. `kept` is the end that it returned.
 template <class real, class P>
-NSC_APART void route_group_back(const P &plan, Vec<real> *grads, Steps steps, const real *keep,
-                                const Vec<real> *kept, real *weight_grad) {
+NSC_NOINLINE void route_group_back(const P &plan, Vec<real> *grads, Steps steps, const real *keep,
+                                   const Vec<real> *kept, real *weight_grad) {
     const uint8_t *on = steps.on;
     const Butterfly *butterflies = steps.butterflies;
     for (int64_t i = steps.end - 1; i >= steps.first; --i) {

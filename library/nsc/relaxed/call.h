@@ -43,7 +43,7 @@ struct Call {
     const void *payload;
     int64_t payload_stride;  // 0: one payload for all samples
     int64_t payload_columns;
-    bool some_apart = false;  // whether it takes a sample in two parts, see `finds_merges`
+    bool some_factored = false;  // whether it factors the merge of a sample, see `factors_some`
 
     // Whether the call may take a sample in two parts: what is in front of the network's last
     // merge, and the merge. The error-free form has other weights backward, whose products are
@@ -53,7 +53,7 @@ struct Call {
         if constexpr (may_be_parted) {
             bool asks_for_one = false;
             with_loss(routing, [&](auto loss) { asks_for_one = decltype(loss)::of_truth; });
-            return asks_for_one && form_of(routing) != of_shares && plan.merge_levels > 0 &&
+            return asks_for_one && form_of(routing) != of_shares && plan.merge_layers > 0 &&
                    plan.wires >= fewest_parted_wires;
         }
         return false;
@@ -75,7 +75,7 @@ struct Call {
                       most = parts < most_chunks ? parts : most_chunks;
         return groups() < most ? groups() : most;
     }
-    // Half of the comparators are left of a network whose merge is apart, and the sums are larger.
+    // A network with a factored merge has half of the comparators left, and larger sums.
     // Each half of the columns has its chunks.
     int64_t parted_chunks() const {
         const int64_t parts = plan.comparators * blocks() / (4 * chunk_mixes);
@@ -178,11 +178,11 @@ struct Call {
             memset(on, int(every), count);
         }
     }
-    // The butterflies that a group of a sample's columns takes, if its merge is apart or not.
+    // The butterflies that a group of a sample's columns takes, with a factored merge or without.
     Steps steps_of(int64_t sample, int64_t group, uint8_t *on, const uint64_t *cones,
-                   bool is_apart) const {
+                   bool is_factored) const {
         const int64_t first = group * group_blocks, used = used_in(group);
-        if (is_apart) {
+        if (is_factored) {
             find_cone_blocks(on, cones, plan.front_count, first, used);
             return {plan.front_butterflies, on, 0, plan.front_count};
         }
@@ -193,16 +193,16 @@ struct Call {
     static int64_t word_of(int64_t group) {
         return group * group_blocks * lanes<real> / cone_columns / 64;
     }
-    // A word of the light cones of the butterflies, if its merge is apart or not. Those of a long
-    // network are found in `memory`, where there is room for them and for a word of each wire.
-    const uint64_t *cones_of(int64_t word, bool is_apart, uint64_t *memory) const {
-        const int64_t count = is_apart ? plan.front_count : plan.butterfly_count;
+    // A word of the light cones of the butterflies, with a factored merge or without. Those of a
+    // long network are found in `memory`, where there is room for them and for a word of each wire.
+    const uint64_t *cones_of(int64_t word, bool is_factored, uint64_t *memory) const {
+        const int64_t count = is_factored ? plan.front_count : plan.butterfly_count;
         if constexpr (P::is_long) {
-            const Butterfly *each = is_apart ? plan.front_butterflies : plan.butterflies;
+            const Butterfly *each = is_factored ? plan.front_butterflies : plan.butterflies;
             follow_cones(plan.wires, each, count, word, memory + count, memory);
             return memory;
         }
-        return (is_apart ? plan.front_reached_by : plan.reached_by) + word * count;
+        return (is_factored ? plan.front_reached_by : plan.reached_by) + word * count;
     }
     // Of butterflies that are reached by cones.
     void find_cone_blocks(uint8_t *on, const uint64_t *cones, int64_t count, int64_t first,

@@ -139,8 +139,8 @@ void add_losses_of_entries(const P &plan, Columns<real> block, Vec<real> rests,
 
 // Adds the losses of columns.
 template <class Loss, class P, class real>
-NSC_APART void add_losses(const P &plan, Columns<real> block, const Truths<real> &truths,
-                          double *losses) {
+NSC_NOINLINE void add_losses(const P &plan, Columns<real> block, const Truths<real> &truths,
+                             double *losses) {
     if (Loss::of_truth && !truths.shares)
         add_losses_of_truths<Loss>(plan, probability_of(plan, block, truths), truths, losses);
     else
@@ -162,8 +162,8 @@ Vec<real> slope_of_truths(const P &plan, Probability<real> p, const Truths<real>
 
 // The gradient of these losses, which are added unless `losses` is null.
 template <class Loss, class P, class real>
-NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<real> grad,
-                                  const Truths<real> &truths, double *losses) {
+NSC_NOINLINE void find_loss_gradient(const P &plan, Columns<real> block, Columns<real> grad,
+                                     const Truths<real> &truths, double *losses) {
     using Relaxation = typename P::Relaxation;
     if (!Loss::of_truth || truths.shares) {
         const Vec<real> weights = truths.template entry_weights<Loss>(plan.wires);
@@ -195,8 +195,8 @@ NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<re
 // The gradient of the shares of columns. That of lane k begins at grads[k] and lies as the shares;
 // weights have none.
 template <class Loss, class P, class real>
-NSC_APART void find_share_gradient(const P &plan, Columns<real> block, const Truths<real> &truths,
-                                   real *const *grads) {
+NSC_NOINLINE void find_share_gradient(const P &plan, Columns<real> block,
+                                      const Truths<real> &truths, real *const *grads) {
     const Vec<real> rests = rests_of_columns(plan, block),
                     weights = truths.template entry_weights<Loss>(plan.wires);
     for (int64_t row = 0; row < plan.wires; ++row) {

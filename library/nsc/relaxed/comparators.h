@@ -8,9 +8,9 @@
 namespace nsc {
 
 // The keys pass runs as many comparators at a time as a register has lanes. When there are enough
-// samples, a lane is a sample: the wires of a group of samples are transposed and run layer by
-// layer (samples.h). Else the lanes are comparators of one level, gathered from the wires of one
-// sample (levels.h). Both call the functions below, so that a sample's results do not depend on the
+// samples, a lane is a sample: the wires of a group of samples are transposed and run bundle by
+// bundle (samples.h). Else the lanes are comparators of one layer, gathered from the wires of one
+// sample (layers.h). Both call the functions below, so that a sample's results do not depend on the
 // rest of its batch.
 
 // Reals that the weights of a sample take. Loops ask the plan for sizes, and capture none: what
@@ -74,14 +74,14 @@ constexpr bool are_same<A, A> = true;
 // the other, and so does what is kept of them: with more comparators at a time that do not depend
 // on each other, a processor waits less.
 template <class real, bool careful, int32_t blocks, class Kept, class P>
-NSC_APART void compare(const P &plan, int32_t count, const Comparator *at, Vec<real> *first_block,
-                       const Vec<real> *steepnesses, Kept kept) {
+NSC_NOINLINE void compare(const P &plan, int32_t count, const Comparator *at,
+                          Vec<real> *first_block, const Vec<real> *steepnesses, Kept kept) {
     using Row = Vec<real>;
     using Relaxation = typename P::Relaxation;
     constexpr bool keeps_weights = are_same<Kept, Weights<Row>>,
                    keeps_derivatives = are_same<Kept, Derivatives<Row>>;
     constexpr real infinity = real(__builtin_inf());
-    constexpr int32_t most = most_in_layer * blocks;
+    constexpr int32_t most = most_in_bundle * blocks;
     Row lows[most], highs[most], gaps[most], activation[most], elastic[most];
     for (int32_t i = 0; i < count; ++i) NSC_UNROLL
     for (int32_t which = 0; which < blocks; ++which) {
@@ -151,12 +151,12 @@ NSC_APART void compare(const P &plan, int32_t count, const Comparator *at, Vec<r
 // `steepness_grad`, unless it is null, takes each comparator's part of the gradient of the
 // steepness.
 template <class real, class Relaxation>
-NSC_APART void compare_backward(int32_t count, const Comparator *at, Vec<real> *block,
-                                const Vec<real> *weight_grad, Vec<real> steepness,
-                                Weights<Vec<real>> w, Vec<real> *steepness_grad) {
+NSC_NOINLINE void compare_backward(int32_t count, const Comparator *at, Vec<real> *block,
+                                   const Vec<real> *weight_grad, Vec<real> steepness,
+                                   Weights<Vec<real>> w, Vec<real> *steepness_grad) {
     using Row = Vec<real>;
     constexpr real infinity = real(__builtin_inf());
-    Row activation[most_in_layer], slopes[most_in_layer];
+    Row activation[most_in_bundle], slopes[most_in_bundle];
     for (int32_t i = 0; i < count; ++i) {
         const Row gap = w.gap[at[i].slot] == infinity ? Row{} : w.gap[at[i].slot],
                   size = magnitude<real>(gap), stretch = Relaxation::template stretch<real>(size);

@@ -2,8 +2,8 @@
 //
 // P = B A, where the merge is B. An item needs one entry of its column of P, or the sum of those of
 // an interval of ranks: the sum over wires of B[rank, wire] A[wire, item]. Through the merge one
-// path leads from each wire to each rank, so an entry of B is a product of weights, one of each
-// level. The last four levels are apart, so that few numbers stand for all of B:
+// path leads from each wire to each rank, so an entry of B is a product of weights, one per layer.
+// The last four layers are a factor of their own, so that few numbers stand for all of B:
 //
 //     B[rank, wire] = tile[rank, wire % 16] block[rank / 16, wire].
 //
@@ -20,8 +20,8 @@ namespace nsc {
 template <class real>
 constexpr real side_unit = real(0x1p36);
 
-// A sample is taken apart if more than an eighth of the groups of its columns count: tables for
-// fewer cost more than they save.
+// A sample's merge is factored if more than an eighth of the groups of its columns count: tables
+// for fewer cost more than they save.
 constexpr int64_t groups_for_tables = 8;
 
 // Slots come in whole registers.
@@ -37,10 +37,15 @@ struct Sums {
     real *slots, *tiles, *rows;
 };
 
-// Tables with a row of paths for each block of ranks: its own, and the sum of all others. A rank,
-// or an interval of ranks in one block, has the row of its block times a tile of its own; all other
-// ranks have this row times another tile, and the row of the other blocks. Behind the tables an
-// interval of ranks in several blocks, a long one, has a row of its own and one of other ranks.
+// Tables of rows, one row per block of 16 ranks: the paths to the block, and to all other blocks.
+// For a rank r, or an interval of ranks in one block,
+//
+//     p     = sum over w of of_block[b, w] * tile[r, w % 16] * A[w]
+//     1 - p = sum over w of (of_block[b, w] * other_tile[r, w % 16] + of_other_blocks[b, w]) *
+//     A[w].
+//
+// A long interval, over several blocks, has two rows behind the tables: its own, and the row of all
+// other ranks.
 enum RowTable { of_block, of_other_blocks };
 
 // The merge of a sample.
@@ -52,8 +57,8 @@ struct Merge {
 
     static int64_t half(const P &plan) { return plan.wires / 2; }
     static int64_t blocks_of(const P &plan) { return plan.wires / merge_block; }
-    static int64_t block_levels(const P &plan) { return plan.merge_levels - merge_block_levels; }
-    static int64_t weight_reals(const P &plan) { return plan.merge_levels * half(plan); }
+    static int64_t block_layers(const P &plan) { return plan.merge_layers - merge_block_layers; }
+    static int64_t weight_reals(const P &plan) { return plan.merge_layers * half(plan); }
     static int64_t tile_reals(const P &plan) { return merge_block * plan.wires; }
     // Of a table, for a half of the wires.
     static int64_t row_reals(const P &plan) { return blocks_of(plan) * half(plan); }
@@ -75,8 +80,8 @@ struct Merge {
         return form == of_ranks ? tile_reals(plan) + row_reals(plan)
                                 : tile_reals(plan, form) + row_reals(plan, form);
     }
-    // Each level on the way to a rank keeps two rows.
-    static int64_t spare_rows(const P &plan) { return 2 * block_levels(plan); }
+    // Each layer on the way to a rank keeps two rows.
+    static int64_t spare_rows(const P &plan) { return 2 * block_layers(plan); }
     // Memory of backward(): rows, and the gradients of weights and of tiles.
     static int64_t spare_reals(const P &plan) {
         return spare_rows(plan) * half(plan) + weight_reals(plan) + tile_reals(plan);
@@ -99,9 +104,9 @@ struct Merge {
     int64_t place_of(RowTable table, int64_t block) const {
         return table * row_reals(plan) + block * half(plan);
     }
-    real *rows_of(int64_t of_half) const { return rows + of_half * half_rows; }
-    real *row(RowTable table, int64_t of_half, int64_t block) const {
-        return rows_of(of_half) + place_of(table, block);
+    real *rows_of(int64_t side) const { return rows + side * half_rows; }
+    real *row(RowTable table, int64_t side, int64_t block) const {
+        return rows_of(side) + place_of(table, block);
     }
     real *sums_of(Sums<real> sums, RowTable table, int64_t block) const {
         return sums.rows + place_of(table, block);
@@ -121,11 +126,11 @@ struct Merge {
                 tiles + (form == of_ranks ? tile_reals(plan) : tile_reals(plan, form))};
     }
 
-    // Whether the sample is taken apart: enough of its columns must count, and its intervals must
-    // share no ranks unless they are equal.
-    bool is_apart() const { return state->halves != 0; }
-    // Whether a sample that is taken apart has columns that count in a half of the wires.
-    bool has_half(int64_t of_half) const { return state->halves >> of_half & 1; }
+    // Whether the merge is factored: enough columns must count, and intervals that are not equal
+    // must share no rank.
+    bool is_factored() const { return state->halves != 0; }
+    // Whether a factored merge has columns that count in a half of the wires.
+    bool has_half(int64_t side) const { return state->halves >> side & 1; }
     // How many intervals are long.
     int64_t long_count() const { return state->long_count; }
     // The last rank of the interval that begins with a rank, or with that part of it in a block.
@@ -169,11 +174,11 @@ struct Merge {
     }
 
     // Finds the tables, given weights by slot.
-    NSC_APART void find(const real *by_slot, const Target<real> &target) const {
+    NSC_NOINLINE void find(const real *by_slot, const Target<real> &target) const {
         *state = {halves_of(plan, target), 0};
-        if (last && is_apart() && !find_intervals(target)) state->halves = 0;
-        if (!is_apart()) return;
-        const int64_t count = weight_reals(plan), in_blocks = block_levels(plan) * half(plan);
+        if (last && is_factored() && !find_intervals(target)) state->halves = 0;
+        if (!is_factored()) return;
+        const int64_t count = weight_reals(plan), in_blocks = block_layers(plan) * half(plan);
         for (int64_t i = 0; i < count; ++i) {
             keep[i] = by_slot[plan.merge_slots[i]];
             swap[i] = by_slot[plan.merge_slots[i] + plan.slots];
@@ -188,50 +193,50 @@ struct Merge {
             find_parts(block * merge_block);
         }
         for (int64_t i = 0; last && i < merge_block; ++i) others[tile_reals(plan) + i] = 1;
-        const int64_t first = int64_t(1) << (block_levels(plan) - 1);
-        for (int64_t of_half = 0; of_half < 2; ++of_half) {
-            if (!has_half(of_half)) continue;
+        const int64_t first = int64_t(1) << (block_layers(plan) - 1);
+        for (int64_t side = 0; side < 2; ++side) {
+            if (!has_half(side)) continue;
             for (int64_t out = 0; out < 2; ++out) {
-                const real *from = out == of_half ? keep : swap;
-                real *to = row(of_block, of_half, out * first);
+                const real *from = out == side ? keep : swap;
+                real *to = row(of_block, side, out * first);
                 for (int64_t y = 0; y < half(plan); y += lanes<real>)
                     store(to + y, load(from + y) * side_unit<real>);
             }
-            for (int64_t level = 1; level < block_levels(plan); ++level)
-                for (int64_t prefix = 0; prefix < int64_t(1) << level; ++prefix) {
-                    const int64_t apart = int64_t(1) << (block_levels(plan) - 1 - level);
-                    split(level, prefix, row(of_block, of_half, 2 * prefix * apart),
-                          row(of_block, of_half, (2 * prefix + 1) * apart));
+            for (int64_t layer = 1; layer < block_layers(plan); ++layer)
+                for (int64_t prefix = 0; prefix < int64_t(1) << layer; ++prefix) {
+                    const int64_t stride = int64_t(1) << (block_layers(plan) - 1 - layer);
+                    split(layer, prefix, row(of_block, side, 2 * prefix * stride),
+                          row(of_block, side, (2 * prefix + 1) * stride));
                 }
-            find_rows(of_half);
+            find_rows(side);
         }
     }
 
-    // The halves of the wires that a sample has columns in which count, a bit for each; 0 if it is
-    // not worth taking apart.
+    // The halves of the wires in which columns of a sample count, a bit for each half; 0 if tables
+    // do not pay.
     static int32_t halves_of(const P &plan, const Target<real> &target) {
         const int64_t size = group_blocks * lanes<real>, groups = half(plan) / size;
         int64_t counted = 0, halves = 0, bits = 0;
-        for (int64_t of_half = 0; of_half < 2; ++of_half) {
+        for (int64_t side = 0; side < 2; ++side) {
             int64_t in_half = 0;
             for (int64_t k = 0; k < groups; ++k)
                 in_half +=
-                    target.counts((of_half * groups + k) * size, (of_half * groups + k + 1) * size);
-            if (in_half) counted += in_half, ++halves, bits |= int64_t(1) << of_half;
+                    target.counts((side * groups + k) * size, (side * groups + k + 1) * size);
+            if (in_half) counted += in_half, ++halves, bits |= int64_t(1) << side;
         }
         return counted * groups_for_tables > halves * groups ? int32_t(bits) : 0;
     }
 
-    // Finds the last rank of each interval that counts, and the long ones. Returns whether all are
-    // apart.
+    // Finds the last rank of each interval that counts, and the long intervals. Returns whether
+    // intervals are equal or disjoint.
     bool find_intervals(const Target<real> &target) const {
         memset(last, -1, sizeof(int32_t) * 2 * plan.wires);
-        bool are_apart = true;
+        bool are_disjoint = true;
         int32_t &count = state->long_count;
         for (int64_t column = 0; column < plan.wires; ++column) {
             const Truth<real> truth = target.truth(column);
             if (truth.weight == 0) continue;
-            are_apart &= last[truth.first] < 0 || last[truth.first] == truth.last;
+            are_disjoint &= last[truth.first] < 0 || last[truth.first] == truth.last;
             last[truth.first] = truth.last;
         }
         for (int64_t rank = 0; rank < plan.wires; ++rank) {
@@ -240,11 +245,11 @@ struct Merge {
             if (end / merge_block > rank / merge_block)
                 beginning[rank / merge_block] = ending[end / merge_block] = count++;
             for (; rank < end; ++rank) {
-                are_apart &= last[rank + 1] < 0;
+                are_disjoint &= last[rank + 1] < 0;
                 if ((rank + 1) % merge_block == 0) last[rank + 1] = end;
             }
         }
-        return are_apart;
+        return are_disjoint;
     }
 
     // Finds what the parts of intervals in a block have of its tiles, and what other ranks have.
@@ -270,8 +275,8 @@ struct Merge {
     }
 
     // Finds the other rows, for a half of the wires.
-    void find_rows(int64_t of_half) const {
-        real *const table = rows_of(of_half), *const sums = row(of_other_blocks, of_half, 0);
+    void find_rows(int64_t side) const {
+        real *const table = rows_of(side), *const sums = row(of_other_blocks, side, 0);
         const auto of_others = [&](int64_t number) { return table + place_of_long(number, true); };
         const bool has_long = long_count() > 0;
         add_up<1>(table, [&](int64_t block, int64_t at, int64_t w, const Row &sum) {
@@ -288,7 +293,7 @@ struct Merge {
             real *of_interval = table + place_of_long(number, false);
             memset(of_interval, 0, sizeof(real) * half(plan));
             for_parts(first, end, [&](int64_t from, int64_t) {
-                const real *paths = row(of_block, of_half, from / merge_block);
+                const real *paths = row(of_block, side, from / merge_block);
                 add_part(of_interval, paths, parts + from * merge_block);
                 add_part(of_others(number), paths, others + from * merge_block);
             });
@@ -321,10 +326,10 @@ struct Merge {
     }
 
     // Takes a row of paths through comparators: those to their first outputs stay in place.
-    void split(int64_t level, int64_t prefix, real *row, real *second) const {
-        const int64_t d = half(plan) >> level;
-        const real *k = keep + level * half(plan) + prefix * d,
-                   *s = swap + level * half(plan) + prefix * d;
+    void split(int64_t layer, int64_t prefix, real *row, real *second) const {
+        const int64_t d = half(plan) >> layer;
+        const real *k = keep + layer * half(plan) + prefix * d,
+                   *s = swap + layer * half(plan) + prefix * d;
         for (int64_t x = 0; x < half(plan); x += 2 * d)
             for (int64_t y = 0; y < d; y += lanes<real>) {
                 const Row a = load(row + x + y), b = load(row + x + d + y), kept = load(k + y),
@@ -353,7 +358,7 @@ struct Merge {
 
     // Adds the gradients of the merge's weights to those of the slots, `first.slots`, given the
     // sums of the halves of the columns.
-    NSC_APART void backward(Sums<real> first, Sums<real> second, real *spare) const {
+    NSC_NOINLINE void backward(Sums<real> first, Sums<real> second, real *spare) const {
         real *weight_grads = spare + spare_rows(plan) * half(plan);
         real *tile_grads = first.tiles;
         memset(weight_grads, 0, sizeof(real) * weight_reals(plan));
@@ -366,8 +371,8 @@ struct Merge {
             if (has_half(1)) take_rows_back(1, second, first.tiles);
             take_parts_back(first.tiles, tile_grads);
         }
-        const int64_t in_blocks = block_levels(plan) * half(plan),
-                      apart = int64_t(1) << (block_levels(plan) - 1);
+        const int64_t in_blocks = block_layers(plan) * half(plan),
+                      stride = int64_t(1) << (block_layers(plan) - 1);
         for (int64_t block = 0; block < blocks_of(plan); ++block) {
             const Paths paths(keep + in_blocks + 8 * block, swap + in_blocks + 8 * block,
                               half(plan));
@@ -377,14 +382,14 @@ struct Merge {
             paths.back(PathRow{} + 1, grads, grad, weight_grads + in_blocks + 8 * block,
                        half(plan));
         }
-        for (int64_t of_half = 0; of_half < 2; ++of_half)
-            for (int64_t out = 0; has_half(of_half) && out < 2; ++out) {
-                const real *from = out == of_half ? keep : swap;
+        for (int64_t side = 0; side < 2; ++side)
+            for (int64_t out = 0; has_half(side) && out < 2; ++out) {
+                const real *from = out == side ? keep : swap;
                 for (int64_t y = 0; y < half(plan); y += lanes<real>)
                     store(spare + y, load(from + y) * side_unit<real>);
-                real *grads = sums_of(of_half ? second : first, of_block, out * apart);
+                real *grads = sums_of(side ? second : first, of_block, out * stride);
                 back(1, out, spare, grads, weight_grads);
-                const real sign = out == of_half ? side_unit<real> : -side_unit<real>;
+                const real sign = out == side ? side_unit<real> : -side_unit<real>;
                 for (int64_t y = 0; y < half(plan); y += lanes<real>)
                     store(weight_grads + y, load(weight_grads + y) + sign * load(grads + y));
             }
@@ -392,7 +397,7 @@ struct Merge {
             first.slots[plan.merge_slots[i]] += weight_grads[i];
     }
     // Takes the gradients of all rows of a half to those of its blocks, and of parts of intervals.
-    void take_rows_back(int64_t of_half, Sums<real> sums, real *part_grads) const {
+    void take_rows_back(int64_t side, Sums<real> sums, real *part_grads) const {
         real *const own = sums_of(sums, of_block, 0), *const of_others =
                                                           sums_of(sums, of_other_blocks, 0);
         const auto of_long = [&](int64_t number, bool is_rest) {
@@ -400,7 +405,7 @@ struct Merge {
         };
         for_long_intervals([&](int64_t number, int64_t first, int64_t end) {
             for_parts(first, end, [&](int64_t from, int64_t) {
-                const real *paths = row(of_block, of_half, from / merge_block);
+                const real *paths = row(of_block, side, from / merge_block);
                 real *grads = sums_of(sums, of_block, from / merge_block);
                 const int64_t tile = from * merge_block;
                 add_part(grads, of_long(number, false), parts + tile);
@@ -450,22 +455,22 @@ struct Merge {
         }
     }
     // Given a row of paths and the gradients of those behind it, puts its own in place.
-    void back(int64_t level, int64_t prefix, real *row, real *grads, real *weight_grads) const {
-        if (level == block_levels(plan)) return;
-        const int64_t d = half(plan) >> level, apart = int64_t(1)
-                                                       << (block_levels(plan) - 1 - level);
-        real *second = grads + apart * half(plan);
-        if (level + 1 < block_levels(plan)) {
+    void back(int64_t layer, int64_t prefix, real *row, real *grads, real *weight_grads) const {
+        if (layer == block_layers(plan)) return;
+        const int64_t d = half(plan) >> layer, stride = int64_t(1)
+                                                        << (block_layers(plan) - 1 - layer);
+        real *second = grads + stride * half(plan);
+        if (layer + 1 < block_layers(plan)) {
             real *behind = row + half(plan), *other = behind + half(plan);
             memcpy(behind, row, sizeof(real) * half(plan));
-            split(level, prefix, behind, other);
+            split(layer, prefix, behind, other);
             // `other` is where the rows behind `behind` begin: it goes last.
-            back(level + 1, 2 * prefix + 1, other, second, weight_grads);
-            back(level + 1, 2 * prefix, behind, grads, weight_grads);
+            back(layer + 1, 2 * prefix + 1, other, second, weight_grads);
+            back(layer + 1, 2 * prefix, behind, grads, weight_grads);
         }
-        const real *k = keep + level * half(plan) + prefix * d,
-                   *s = swap + level * half(plan) + prefix * d;
-        real *to = weight_grads + level * half(plan) + prefix * d;
+        const real *k = keep + layer * half(plan) + prefix * d,
+                   *s = swap + layer * half(plan) + prefix * d;
+        real *to = weight_grads + layer * half(plan) + prefix * d;
         for (int64_t x = 0; x < half(plan); x += 2 * d)
             for (int64_t y = 0; y < d; y += lanes<real>) {
                 const Row a = load(row + x + y), b = load(row + x + d + y), kept = load(k + y),
@@ -486,7 +491,7 @@ struct Merge {
 
     const P &plan;
     State *state;
-    real *keep, *swap;  // weights by level, then from wire 0 on
+    real *keep, *swap;  // weights by layer, then from wire 0 on
     // 16 for each rank: of the interval that begins with it, or of its part in a block, and of all
     // other ranks of the block. Behind these, of intervals, the ones.
     real *parts, *others;
@@ -498,9 +503,9 @@ struct Merge {
     int32_t *last, *beginning, *ending;
 };
 
-// Whether a call takes one of its samples apart.
+// Whether a call factors the merge of one of its samples or more.
 template <class P, class real>
-bool finds_merges(const Call<P, real> &call) {
+bool factors_some(const Call<P, real> &call) {
     bool some = false;
     if constexpr (Call<P, real>::may_be_parted)
         for (int64_t b = 0; call.is_parted() && !some && b < call.batch; ++b)
@@ -508,8 +513,7 @@ bool finds_merges(const Call<P, real> &call) {
     return some;
 }
 
-// Reals of a sample's merge, of its sums and of its backward pass; none if a call takes none
-// apart.
+// Reals of a sample's merge, of its sums and of its backward pass; 0 if a call factors no merge.
 struct MergeReals {
     int64_t merge, sums, backward;
 };
@@ -519,30 +523,30 @@ MergeReals merge_reals(const Call<P, real> &call) {
     if constexpr (Call<P, real>::may_be_parted) {
         using Of = Merge<P, real>;
         const Form form = form_of(call.routing);
-        if (call.some_apart)
+        if (call.some_factored)
             return {Of::reals(call.plan, form), Of::sum_reals(call.plan, form),
                     Of::spare_reals(call.plan)};
     }
     return {};
 }
 
-// Finds a sample's merge, given its weights, if the call takes it apart.
+// Finds the tables of a sample's merge, given its weights, if the call may factor it.
 template <class P, class real>
 void find_merge(const Call<P, real> &call, int64_t sample, Weights<real> weights, real *of_merge) {
     if constexpr (Call<P, real>::may_be_parted)
-        if (call.some_apart)
+        if (call.some_factored)
             Merge<P, real>(call.plan, form_of(call.routing), of_merge)
                 .find(weights.forward.keep, call.target_of(sample));
 }
 
-// Calls visit(merge) with a sample's merge if it is taken apart; returns whether it is.
+// Calls visit(merge) with a sample's factored merge; returns whether it is factored.
 template <class P, class real, class Visit>
 NSC_STEP bool with_merge(const Call<P, real> &call, real *of_merge, Visit visit) {
     if constexpr (Call<P, real>::may_be_parted)
-        if (call.some_apart) {
+        if (call.some_factored) {
             const Merge<P, real> merge(call.plan, form_of(call.routing), of_merge);
-            if (merge.is_apart()) visit(merge);
-            return merge.is_apart();
+            if (merge.is_factored()) visit(merge);
+            return merge.is_factored();
         }
     return false;
 }

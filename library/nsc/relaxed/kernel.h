@@ -37,7 +37,7 @@ Call<P, real> call_of(P &plan, NSC_CALL_PARAMETERS(real)) {
                           steepness,      steepness_stride,
                           payload,        payload_stride,
                           payload_columns};
-    call.some_apart = finds_merges(call);
+    call.some_factored = factors_some(call);
     return call;
 }
 

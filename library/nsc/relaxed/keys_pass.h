@@ -2,7 +2,7 @@
 #pragma once
 
 #include <nsc/relaxed/call.h>
-#include <nsc/relaxed/levels.h>
+#include <nsc/relaxed/layers.h>
 #include <nsc/relaxed/samples.h>
 
 namespace nsc {
@@ -64,9 +64,9 @@ inline void compare_blocks(const P &plan, const KeysTask<P, real, most_blocks> &
         extreme |= are_extreme<typename P::Relaxation, real>(blocks + block * plan.wires,
                                                              plan.wires, task.steepness[block]);
     if (task.blocks == most_blocks && !extreme) {
-        for (int32_t p = 0; p < plan.layer_count; ++p)
-            compare<real, false, most_blocks>(plan, plan.layers[p].count,
-                                              plan.in_layers + plan.layers[p].first, blocks,
+        for (int32_t p = 0; p < plan.bundle_count; ++p)
+            compare<real, false, most_blocks>(plan, plan.bundles[p].count,
+                                              plan.in_bundles + plan.bundles[p].first, blocks,
                                               task.steepness, kept);
         return;
     }
@@ -118,7 +118,7 @@ Status values_forward(const Call<P, real> &call, int64_t first, int64_t count, r
             real *to = values + task.place * plan.wires;
             if (!task.lanes_are_samples()) {
                 memcpy(to, x, sizeof(real) * plan.wires);
-                compare_levels(plan, to, task.steepness[0][0], Nothing());
+                compare_layers(plan, to, task.steepness[0][0], Nothing());
                 return;
             }
             Vec<real> *blocks = memory.get<Vec<real>>();
@@ -153,7 +153,7 @@ Status keys_forward(const Call<P, real> &call, int64_t first, int64_t count, rea
              *kept = weights + task.place * weights_per_sample(plan);
         if (!task.lanes_are_samples()) {
             memcpy(to, x, sizeof(real) * plan.wires);
-            compare_levels_to_slots(plan, to, task.steepness[0][0],
+            compare_layers_to_slots(plan, to, task.steepness[0][0],
                                     weights_at<Relaxation>(kept, plan.slots));
             return;
         }
@@ -199,7 +199,7 @@ Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
                    *of_values = values_grad ? values_grad + task.first * plan.wires : nullptr;
         if (!task.lanes_are_samples()) {
             copy_or_clear(to, of_values, plan.wires);
-            const real sum = compare_levels_backward(plan, to, from, task.steepness[0][0],
+            const real sum = compare_layers_backward(plan, to, from, task.steepness[0][0],
                                                      weights_at<Relaxation>(kept, plan.slots));
             if (steepness_grad) steepness_grad[task.first] = sum;
             return;
@@ -234,7 +234,7 @@ Status values_backward(const Call<P, real> &call, const real *values_grad, real 
         using Task = KeysTask<P, real, decltype(most)::count>;
         constexpr int64_t most_blocks = decltype(most)::count;
         const bool by_lane = Task::count_at_once(plan, call.batch) > 1;
-        const int64_t rows = by_lane ? most_blocks * plan.slots : level_rows<real>(plan),
+        const int64_t rows = by_lane ? most_blocks * plan.slots : layer_rows<real>(plan),
                       kept_rows = (steepness_grad ? 2 : 1) * rows;
         const int64_t of_samples = sizeof(Row) * (most_blocks * plan.wires + slot_alignment);
         const int64_t others = by_lane          ? of_samples
@@ -253,9 +253,9 @@ Status values_backward(const Call<P, real> &call, const real *values_grad, real 
             if (!task.lanes_are_samples()) {
                 memcpy(to, x,
                        sizeof(real) * plan.wires);  // x_grad takes the values, which are not needed
-                compare_levels(plan, to, task.steepness[0][0], kept);
+                compare_layers(plan, to, task.steepness[0][0], kept);
                 copy_or_clear(to, from, plan.wires);
-                const real sum = derive_levels_backward<real>(
+                const real sum = derive_layers_backward<real>(
                     plan, to, kept, steepness_grad ? singly<real>(parts) : nullptr);
                 if (steepness_grad) steepness_grad[task.first] = sum;
                 return;

@@ -1,7 +1,7 @@
-// Networks of many wires: one sample, and a few columns of a payload, through the levels together.
+// Networks of many wires: one sample, and a few columns of a payload, through the layers together.
 //
 // The weights of all comparators would take 12 bytes each: 53 MB for bitonic 65,536, whose x takes
-// 256 KB. So levels are cut into segments, about as many as a segment has levels. On the way up the
+// 256 KB. So layers are cut into segments, about as many as a segment has layers. On the way up the
 // values are copied where a segment begins; on the way down a segment runs forward again from
 // there, and what it keeps is for itself alone. Copies and segment together take O(n sqrt(depth)).
 //
@@ -15,15 +15,15 @@
 #pragma once
 
 #include <nsc/relaxed/groups.h>
-#include <nsc/relaxed/levels.h>
+#include <nsc/relaxed/layers.h>
 
 namespace nsc {
 
 // Columns of a payload, at most: each is gathered by itself. More take butterflies.
 constexpr int64_t most_long_columns = 4;
 
-// Comparators that are a thread's task in a level that joins parts of the wires.
-constexpr int64_t level_task = 1024;
+// Comparators that are a thread's task in a layer that joins parts of the wires.
+constexpr int64_t layer_task = 1024;
 
 // Whether a call takes this pass: the values alone, or a few columns.
 template <class P, class real>
@@ -31,22 +31,22 @@ bool takes_long_pass(const Call<P, real> &call) {
     return P::is_long && !routes_identity(call.routing) && call.columns() <= most_long_columns;
 }
 
-// How the levels are cut, and what is kept of a segment. A part of the wires has rows of its own,
+// How the layers are cut, and what is kept of a segment. A part of the wires has rows of its own,
 // as its thread may be in another segment than the other parts.
 template <class P, class real>
 struct Segments {
-    explicit Segments(const P &plan) : plan(plan), count(root_of(plan.levels)) {}
-    int64_t begin(int64_t segment) const { return cut(plan.levels, count, segment); }
-    // Registers that the comparators of a level fill, at most: in a part, in all, in a segment.
+    explicit Segments(const P &plan) : plan(plan), count(root_of(plan.layers)) {}
+    int64_t begin(int64_t segment) const { return cut(plan.layers, count, segment); }
+    // Registers that the comparators of a layer fill, at most: in a part, in all, in a segment.
     int64_t rows_of_part() const {
         return plan.wires / parts / 2 / lanes<real> + 2 + ranges / parts;
     }
-    int64_t rows_of_level() const { return parts * rows_of_part(); }
-    int64_t rows() const { return (plan.levels / count + 1) * rows_of_level(); }
-    // Tasks of a level, at most.
+    int64_t rows_of_layer() const { return parts * rows_of_part(); }
+    int64_t rows() const { return (plan.layers / count + 1) * rows_of_layer(); }
+    // Tasks of a layer, at most.
     int64_t tasks() const {
-        const int64_t of_level = plan.wires / 2 / level_task + 1;
-        return of_level > ranges ? of_level : ranges;
+        const int64_t of_layer = plan.wires / 2 / layer_task + 1;
+        return of_layer > ranges ? of_layer : ranges;
     }
     const P &plan;
     const int64_t count;
@@ -65,11 +65,11 @@ inline void scatter(const Comparator *at, int64_t count, real *to, Gathered<real
     for (int64_t k = 0; k < count; ++k) to[at[k].lo] = lo[k], to[at[k].hi] = hi[k];
 }
 
-// Comparators of a level that are run together: their number, the level, the first of the registers
-// of what is kept of them, counted in their level, and the number of their task.
+// Comparators of a layer that are run together: their number, the layer, the first of the registers
+// of what is kept of them, counted in their layer, and the number of their task.
 struct Run {
     const Comparator *at;
-    int64_t count, level, row, task;
+    int64_t count, layer, row, task;
     template <class real>
     int32_t registers() const {
         return int32_t((count + lanes<real> - 1) / lanes<real>);
@@ -96,13 +96,13 @@ struct LongPass {
     Kept kept;                   // of a segment
     Row *differences;            // of what goes up, of a segment
 
-    // Calls run(both, its comparators) for all comparators of levels, in order or backwards. Levels
-    // that join no parts of the wires are run part by part, each a task; a level that does is cut
-    // into tasks by itself. `part`: this one alone, by this thread, of levels that join none.
+    // Calls run(both, its comparators) for all comparators of layers, in order or backwards. Layers
+    // that join no parts of the wires are run part by part, each a task; a layer that does is cut
+    // into tasks by itself. `part`: this one alone, by this thread, of layers that join none.
     template <bool backwards, class Visit>
-    Status for_levels(int64_t part, int64_t first, int64_t end, Visit visit) const {
+    Status for_layers(int64_t part, int64_t first, int64_t end, Visit visit) const {
         if (part != all_parts) {
-            for_levels_of_part<backwards>(part, first, end, visit);
+            for_layers_of_part<backwards>(part, first, end, visit);
             return ok;
         }
         Status status = ok;
@@ -110,15 +110,15 @@ struct LongPass {
             const int64_t border = end_of_stretch<backwards>(joins_parts, first, end),
                           from = backwards ? border : first, to = backwards ? end : border;
             status = plan.joins[from] == joins_parts
-                         ? for_level(from, visit)
+                         ? for_layer(from, visit)
                          : parallel(pool, parts, 1, 0, [&](int64_t each, const Memory &) {
-                for_levels_of_part<backwards>(each, from, to, visit);
+                for_layers_of_part<backwards>(each, from, to, visit);
             });
             (backwards ? end : first) = border;
         }
         return status;
     }
-    // Returns where levels end that join less than `most`, or one that does not.
+    // Returns where layers end that join less than `most`, or one that does not.
     template <bool backwards>
     int64_t end_of_stretch(Joins most, int64_t first, int64_t end) const {
         if (backwards) {
@@ -130,10 +130,10 @@ struct LongPass {
             while (first < end && plan.joins[first] < most) ++first;
         return first;
     }
-    // Levels that join no ranges of wires are run one after the other while a range is in the
+    // Layers that join no ranges of wires are run one after the other while a range is in the
     // cache.
     template <bool backwards, class Visit>
-    void for_levels_of_part(int64_t part, int64_t first, int64_t end, Visit visit) const {
+    void for_layers_of_part(int64_t part, int64_t first, int64_t end, Visit visit) const {
         Gathered<real> both;
         const int64_t first_range = part * ranges / parts, end_range = first_range + ranges / parts;
         while (first < end) {
@@ -142,11 +142,11 @@ struct LongPass {
             const int64_t at_once = plan.joins[from] == joins_nothing ? 1 : ranges / parts;
             for (int64_t range = first_range; range < end_range; range += at_once)
                 for (int64_t l = from; l < to; ++l) {
-                    const int64_t level = backwards ? to - 1 - (l - from) : l,
-                                  begin = begin_of_range(level, range),
-                                  of_part = begin_of_range(level, first_range);
-                    for_runs(both, begin, begin_of_range(level, range + at_once), visit,
-                             {nullptr, 0, level,
+                    const int64_t layer = backwards ? to - 1 - (l - from) : l,
+                                  begin = begin_of_range(layer, range),
+                                  of_part = begin_of_range(layer, first_range);
+                    for_runs(both, begin, begin_of_range(layer, range + at_once), visit,
+                             {nullptr, 0, layer,
                               part * segments.rows_of_part() + (begin - of_part) / lanes<real> +
                                   (range - first_range),
                               range});
@@ -154,40 +154,40 @@ struct LongPass {
             (backwards ? end : first) = border;
         }
     }
-    int64_t begin_of_range(int64_t level, int64_t range) const {
-        const int64_t before = level * ranges + range;
+    int64_t begin_of_range(int64_t layer, int64_t range) const {
+        const int64_t before = layer * ranges + range;
         return before ? plan.range_end[before - 1] : 0;
     }
     template <class Visit>
-    Status for_level(int64_t level, Visit visit) const {
-        const int64_t begin = begin_of_range(level, 0), end = plan.level_end[level];
-        return parallel(pool, (end - begin + level_task - 1) / level_task, grain_of(level_task), 0,
+    Status for_layer(int64_t layer, Visit visit) const {
+        const int64_t begin = begin_of_range(layer, 0), end = plan.layer_end[layer];
+        return parallel(pool, (end - begin + layer_task - 1) / layer_task, grain_of(layer_task), 0,
                         [&](int64_t task, const Memory &) {
             Gathered<real> both;
-            const int64_t from = begin + task * level_task,
-                          to = end - from < level_task ? end : from + level_task;
+            const int64_t from = begin + task * layer_task,
+                          to = end - from < layer_task ? end : from + layer_task;
             for_runs(both, from, to, visit,
-                     {nullptr, 0, level, (from - begin) / lanes<real>, task});
+                     {nullptr, 0, layer, (from - begin) / lanes<real>, task});
         });
     }
     template <class Visit>
     void for_runs(Gathered<real> &both, int64_t begin, int64_t end, Visit visit, Run run) const {
-        constexpr int64_t most = most_in_layer * lanes<real>;
-        for (int64_t i = begin; i < end; i += most, run.row += most_in_layer) {
-            run.at = plan.in_levels + i, run.count = end - i < most ? end - i : most;
+        constexpr int64_t most = most_in_bundle * lanes<real>;
+        for (int64_t i = begin; i < end; i += most, run.row += most_in_bundle) {
+            run.at = plan.in_layers + i, run.count = end - i < most ? end - i : most;
             visit(both, run);
         }
     }
 
     // Where what is kept of a run of a segment begins.
     int64_t place(int64_t segment, const Run &run) const {
-        return (run.level - segments.begin(segment)) * segments.rows_of_level() + run.row;
+        return (run.layer - segments.begin(segment)) * segments.rows_of_layer() + run.row;
     }
 
-    // Runs levels of a segment forward, and keeps what the way down needs if `keeps`.
+    // Runs layers of a segment forward, and keeps what the way down needs if `keeps`.
     template <bool keeps>
     Status run_up(int64_t segment, int64_t part, int64_t first, int64_t end) const {
-        return for_levels<false>(part, first, end, [&](Gathered<real> &both, const Run &run) {
+        return for_layers<false>(part, first, end, [&](Gathered<real> &both, const Run &run) {
             if constexpr (keeps) {
                 const int64_t at = place(segment, run);
                 compare_run(both, run, kept.from(at));
@@ -195,8 +195,8 @@ struct LongPass {
                     differences[c * segments.rows() + at + r] = difference;
                 });
             } else if (up) {
-                Row held[arrays<Relaxation> * most_in_layer];
-                const Weights<Row> w = weights_at<Relaxation>(held, most_in_layer);
+                Row held[arrays<Relaxation> * most_in_bundle];
+                const Weights<Row> w = weights_at<Relaxation>(held, most_in_bundle);
                 compare_run(both, run, w);
                 mix_up(both, run, w, [](int64_t, int32_t, Row) {});
             } else {
@@ -229,7 +229,7 @@ struct LongPass {
                            Visit visit) {
         gather(run.at, run.count, column, both);
         for (int32_t r = 0; r < run.template registers<real>(); ++r) {
-            Row &a = both.rows[r], &b = both.rows[most_in_layer + r];
+            Row &a = both.rows[r], &b = both.rows[most_in_bundle + r];
             visit(r, a - b);
             mix(a, b, Mix<Row>{m.keep[r], m.swap[r]});
         }
@@ -245,12 +245,12 @@ struct LongPass {
                    sizeof(real) * (end - begin));
     }
 
-    // Runs all levels forward. Copies what segments begin with, and then keeps what the last one
+    // Runs all layers forward. Copies what segments begin with, and then keeps what the last one
     // needs, if anything is copied.
     Status go_up() const {
         Status status = ok;
-        for (int64_t first = 0, end; status == ok && first < plan.levels; first = end) {
-            end = end_of_stretch<false>(joins_parts, first, plan.levels);
+        for (int64_t first = 0, end; status == ok && first < plan.layers; first = end) {
+            end = end_of_stretch<false>(joins_parts, first, plan.layers);
             status = plan.joins[first] == joins_parts
                          ? go_up_through(all_parts, first, end)
                          : parallel(pool, parts, 1, 0, [&](int64_t part, const Memory &) {
@@ -301,14 +301,14 @@ struct LongPass {
     }
     bool joins_no_parts(int64_t s) const {
         bool joins = false;
-        for (int64_t level = segments.begin(s); level < segments.begin(s + 1); ++level)
-            joins |= plan.joins[level] == joins_parts;
+        for (int64_t layer = segments.begin(s); layer < segments.begin(s + 1); ++layer)
+            joins |= plan.joins[layer] == joins_parts;
         return !joins;
     }
 
     // Takes what goes down through a segment.
     Status route_down(int64_t s, int64_t part) const {
-        return for_levels<true>(part, segments.begin(s), segments.begin(s + 1),
+        return for_layers<true>(part, segments.begin(s), segments.begin(s + 1),
                                 [&](Gathered<real> &both, const Run &run) {
             for (int64_t c = 0; c < columns; ++c)
                 mix_column(both, run, down + c * plan.wires, kept.from(place(s, run)).forward,
@@ -319,9 +319,9 @@ struct LongPass {
     // The same with gradients: of the columns, and of the values to `grad`. The parts of the
     // gradient of the steepness are added to the places of their tasks in `sums`, if it is wanted.
     Status gradients_down(int64_t s, int64_t part, real *grad, double *sums) const {
-        return for_levels<true>(part, segments.begin(s), segments.begin(s + 1),
+        return for_layers<true>(part, segments.begin(s), segments.begin(s + 1),
                                 [&](Gathered<real> &both, const Run &run) {
-            Row of_steepness[most_in_layer];
+            Row of_steepness[most_in_bundle];
             if constexpr (keeps_weights)
                 take_weights_back(both, run, place(s, run), grad, sums ? of_steepness : nullptr);
             else
@@ -333,7 +333,7 @@ struct LongPass {
     void take_weights_back(Gathered<real> &both, const Run &run, int64_t at, real *grad,
                            Row *of_steepness) const {
         const Kept w = kept.from(at);
-        Row weight_grad[most_in_layer] = {};
+        Row weight_grad[most_in_bundle] = {};
         for (int64_t c = 0; c < columns; ++c) {
             const Row *in_front = differences + c * segments.rows() + at;
             mix_column(
@@ -350,7 +350,7 @@ struct LongPass {
         const Kept d = kept.from(at);
         gather(run.at, run.count, grad, both);
         for (int32_t r = 0; r < run.template registers<real>(); ++r) {
-            Row &lo = both.rows[r], &hi = both.rows[most_in_layer + r];
+            Row &lo = both.rows[r], &hi = both.rows[most_in_bundle + r];
             if (of_steepness) of_steepness[r] = (hi - lo) * d.steepness[r];
             move_gradients<real>(lo, hi, d.share[r]);
         }

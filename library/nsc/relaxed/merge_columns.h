@@ -7,7 +7,7 @@
 
 namespace nsc {
 
-// The columns of a sample whose merge is apart.
+// The columns of a sample with a factored merge.
 template <class P, class real>
 struct MergeColumns {
     using Row = Vec<real>;
@@ -24,9 +24,9 @@ struct MergeColumns {
 
     // The probabilities of the truths of a block of columns, given A, which is left transposed:
     // in tiles of `lanes` wires and as many columns. `sums`: by column, the products with its row.
-    NSC_APART Probability<real> probability_of(const Truths<real> &truths, int64_t of_half, Row *a,
-                                               Row (*sums)[parts_of_tile]) const {
-        a += of_half * half() * group_blocks;
+    NSC_NOINLINE Probability<real> probability_of(const Truths<real> &truths, int64_t side, Row *a,
+                                                  Row (*sums)[parts_of_tile]) const {
+        a += side * half() * group_blocks;
         Term terms[lanes<real>];
         for (int64_t lane = 0; lane < lanes<real>; ++lane) {
             terms[lane] = merge.term_of(rank_of(truths, lane), false);
@@ -35,7 +35,7 @@ struct MergeColumns {
         for_strips([&](int64_t begin, int64_t end) {
             transpose_tiles(a, a, begin, end);
             for (int64_t lane = 0; lane < lanes<real>; ++lane) {
-                const real *row = merge.rows_of(of_half) + terms[lane].row;
+                const real *row = merge.rows_of(side) + terms[lane].row;
                 const Row *at = a + lane * group_blocks;
                 NSC_UNROLL
                 for (int64_t part = 0; part < parts_of_tile; ++part) {
@@ -57,14 +57,14 @@ struct MergeColumns {
         if (!any(is_large<real>(p))) return probability<real>(p, p);
         for (int64_t lane = 0; lane < lanes<real>; ++lane)
             products[lane] = p[lane] > real(0.75) * unit<real>
-                                 ? sum_of_column(merge.term_of(rank_of(truths, lane), true),
-                                                 of_half, a + lane * group_blocks)
+                                 ? sum_of_column(merge.term_of(rank_of(truths, lane), true), side,
+                                                 a + lane * group_blocks)
                                  : Row{};
         return probability<real>(p, row_sums<real>(products));
     }
     // The sum over wires of a term times a column, by lanes. A is transposed.
-    Row sum_of_column(Term term, int64_t of_half, const Row *a) const {
-        const real *table = merge.rows_of(of_half), *tile = merge.parts + term.tile;
+    Row sum_of_column(Term term, int64_t side, const Row *a) const {
+        const real *table = merge.rows_of(side), *tile = merge.parts + term.tile;
         Row sum = {};
         for (int64_t w = 0; w < half(); w += lanes<real>) {
             Row paths = load(table + term.row + w) * load(tile + w % merge_block);
@@ -76,11 +76,11 @@ struct MergeColumns {
 
     // Puts the gradient of A into `grads`, and adds up those of the tables. A is transposed, and
     // lost. Of several ranks that are almost certain the slope stands negated at all others.
-    NSC_APART void find_gradients(const Truths<real> &truths, int64_t of_half, Row *a, Row *grads,
-                                  const Row (*sums)[parts_of_tile], Row p, Row slope,
-                                  Sums<real> to) const {
-        a += of_half * half() * group_blocks, grads += of_half * half() * group_blocks;
-        const real *table = merge.rows_of(of_half);
+    NSC_NOINLINE void find_gradients(const Truths<real> &truths, int64_t side, Row *a, Row *grads,
+                                     const Row (*sums)[parts_of_tile], Row p, Row slope,
+                                     Sums<real> to) const {
+        a += side * half() * group_blocks, grads += side * half() * group_blocks;
+        const real *table = merge.rows_of(side);
         const bool may_negate = truths.several && any(is_large<real>(p));
         Row scaled[lanes<real>][parts_of_tile];
         Term terms[lanes<real>];
@@ -119,9 +119,9 @@ struct MergeColumns {
             transpose_tiles(a, grads, begin, end);
         });
     }
-    NSC_APART static void add_gradients_with_others(Term term, const real *table, real *grads,
-                                                    const Row *scaled, real slope, int64_t begin,
-                                                    int64_t end, Row *a) {
+    NSC_NOINLINE static void add_gradients_with_others(Term term, const real *table, real *grads,
+                                                       const Row *scaled, real slope, int64_t begin,
+                                                       int64_t end, Row *a) {
         for (int64_t w = begin; w < end; w += lanes<real>) {
             const Row entry = a[w * group_blocks], of_part = scaled[w % merge_block / lanes<real>];
             real *grad = grads + term.row + w, *other = grads + term.other + w;
@@ -143,7 +143,7 @@ struct MergeColumns {
         const int64_t strip = half() < 32 ? half() : 32;
         for (int64_t w = 0; w < half(); w += strip) visit(w, w + strip);
     }
-    NSC_APART static void transpose_tiles(const Row *from, Row *to, int64_t begin, int64_t end) {
+    NSC_NOINLINE static void transpose_tiles(const Row *from, Row *to, int64_t begin, int64_t end) {
         for (int64_t w = begin; w < end; w += lanes<real>) {
             Row tile[lanes<real>];
             NSC_UNROLL

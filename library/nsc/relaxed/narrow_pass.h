@@ -226,13 +226,14 @@ struct Samples {
     // The same backwards on gradients, given those of the weights.
     void compare_backward(Vec<real> *grad, const Vec<real> *weight_grad, Weights<Vec<real>> w,
                           Vec<real> *parts) const {
-        for (int32_t p = call.plan.layer_count - 1; p >= 0; --p) {
-            const Layer layer = call.plan.layers[p];
-            const Comparator *at = call.plan.in_layers + layer.first;
-            Vec<real> steepness_grad[most_in_layer];
-            nsc::compare_backward<real, typename P::Relaxation>(
-                layer.count, at, grad, weight_grad, steepness, w, parts ? steepness_grad : nullptr);
-            for (int32_t i = layer.count - 1; parts && i >= 0; --i)
+        for (int32_t p = call.plan.bundle_count - 1; p >= 0; --p) {
+            const Bundle bundle = call.plan.bundles[p];
+            const Comparator *at = call.plan.in_bundles + bundle.first;
+            Vec<real> steepness_grad[most_in_bundle];
+            nsc::compare_backward<real, typename P::Relaxation>(bundle.count, at, grad, weight_grad,
+                                                                steepness, w,
+                                                                parts ? steepness_grad : nullptr);
+            for (int32_t i = bundle.count - 1; parts && i >= 0; --i)
                 parts[at[i].slot % slot_alignment] += steepness_grad[i];
         }
     }

@@ -62,8 +62,8 @@ constexpr int64_t most_narrow_wires = 32;
 // same members, static and constant, so that the compiler knows them.
 struct AnyNetwork {
     int64_t wires, comparators;
-    int64_t levels;           // its depth
-    int64_t merge_levels;     // levels of the merge that it ends in, see final_merge.h; 0: none
+    int64_t layers;           // its depth
+    int64_t merge_layers;     // layers of the merge that it ends in, see final_merge.h; 0: none
     int64_t slots;            // places for weights, a multiple of slot_alignment for each codelet
     int64_t longest_codelet;  // most slots of a codelet, at least slot_alignment
     int64_t codelet_count, butterfly_count;
@@ -95,7 +95,7 @@ constexpr bool may_be_narrow<AnyNetwork> = true;
 
 // Whether a network may end in a merge.
 template <class Network>
-constexpr bool may_end_in_merge = Network::merge_levels > 0;
+constexpr bool may_end_in_merge = Network::merge_layers > 0;
 template <>
 constexpr bool may_end_in_merge<AnyNetwork> = true;
 

@@ -20,15 +20,15 @@ struct Comparator {
     int32_t slot;
 };
 
-// A layer: comparators first ... first + count - 1, which share no wire. The keys pass takes a
-// layer through each of its stages, short chains of instructions, before the next layer: one
+// A bundle: comparators first ... first + count - 1, which share no wire. The keys pass takes a
+// bundle through each of its stages, short chains of instructions, before the next bundle: one
 // comparator's whole chain is longer than a processor can look ahead.
-struct Layer {
+struct Bundle {
     int32_t first, count;
 };
 
-// Most comparators of a layer; later comparators that may fill one up.
-constexpr int32_t most_in_layer = 8, layer_window = 32;
+// Most comparators of a bundle; later comparators that may fill one up.
+constexpr int32_t most_in_bundle = 8, bundle_window = 32;
 
 // A butterfly of the network. The slots of the comparators that it runs first begin at `slot`,
 // those of the others at `slot + others`.
@@ -99,7 +99,7 @@ NSC_STEP void with_pattern(Pattern pattern, Run run) {
 // parts, which are tasks of threads. Where parts meet, threads wait for each other.
 constexpr int64_t ranges = 16, parts = 4, all_parts = -1;
 
-// What a level joins at most.
+// What a layer joins at most.
 enum Joins : uint8_t { joins_nothing, joins_ranges, joins_parts };
 
 // The least whole number whose square is no less.
@@ -136,22 +136,22 @@ struct Plan : Network {
                           may_end_in_merge = nsc::may_end_in_merge<Network>,
                           is_long = nsc::has_long_pass<Network>;
 
-    // Comparators by level: those of a level have their inputs from levels before it.
-    Comparator *in_levels;
-    int32_t *level_end;
-    // Of a long network: where the comparators of each range of wires end, by level, and what each
-    // level joins.
+    // Comparators by layer: those of a layer have their inputs from layers before it.
+    Comparator *in_layers;
+    int32_t *layer_end;
+    // Of a long network: where the comparators of each range of wires end, by layer, and what each
+    // layer joins.
     int32_t *range_end;
     Joins *joins;
-    // Comparators of codelets with their slots in their codelet, and the layers of each codelet.
+    // Comparators of codelets with their slots in their codelet, and the bundles of each codelet.
     Comparator *in_codelets;
-    Layer *codelet_layers;
-    int32_t *first_layer;
-    // Comparators of all codelets in fuller layers, each made of the next `layer_window`
+    Bundle *codelet_bundles;
+    int32_t *first_bundle;
+    // Comparators of all codelets in fuller bundles, each made of the next `bundle_window`
     // comparators that are left.
-    Comparator *in_layers;
-    Layer *layers;
-    int32_t layer_count;
+    Comparator *in_bundles;
+    Bundle *bundles;
+    int32_t bundle_count;
 
     // Butterflies in running order, and the same network backwards.
     Butterfly *butterflies, *mirrored_butterflies;
@@ -165,13 +165,13 @@ struct Plan : Network {
     NarrowStep *narrow_steps;
 
     // Of a network that ends in a merge: the butterflies in front of it, with their light cones,
-    // and the slots of its comparators, by level and then from wire 0 on.
+    // and the slots of its comparators, by layer and then from wire 0 on.
     Butterfly *front_butterflies;
     int64_t front_count;
     uint64_t *front_reached_by;
     int32_t *merge_slots;
 
-    Once once, once_routing, once_front, once_cones, once_layers;
+    Once once, once_routing, once_front, once_cones, once_bundles;
 
     // Words of a light cone.
     int64_t cone_words() const {
@@ -190,7 +190,7 @@ struct Plan : Network {
     Status prepare_front();
     Status prepare_cones();
     // Writes the tables that calls with several samples need besides.
-    Status prepare_layers();
+    Status prepare_bundles();
 };
 
 // Calls visit(lo, hi, slot) for each comparator, in an order that respects the graph.
@@ -210,39 +210,39 @@ void for_each_comparator(const Network &network, Visit visit) {
 }
 
 template <class P>
-Status find_levels(P &plan) {
-    const Memory memory(sizeof(int32_t) * (plan.wires + plan.levels + 1));
+Status find_layers(P &plan) {
+    const Memory memory(sizeof(int32_t) * (plan.wires + plan.layers + 1));
     if (!memory.start) return out_of_memory;
-    int32_t *level_of = memory.get<int32_t>(), *next = level_of + plan.wires;
+    int32_t *layer_of = memory.get<int32_t>(), *next = layer_of + plan.wires;
     const auto enter = [&](int32_t lo, int32_t hi) {
-        const int32_t level = level_of[lo] > level_of[hi] ? level_of[lo] : level_of[hi];
-        level_of[lo] = level_of[hi] = level + 1;
-        return level;
+        const int32_t layer = layer_of[lo] > layer_of[hi] ? layer_of[lo] : layer_of[hi];
+        layer_of[lo] = layer_of[hi] = layer + 1;
+        return layer;
     };
-    memset(level_of, 0, sizeof(int32_t) * plan.wires);
-    memset(plan.level_end, 0, sizeof(int32_t) * (plan.levels + 1));
+    memset(layer_of, 0, sizeof(int32_t) * plan.wires);
+    memset(plan.layer_end, 0, sizeof(int32_t) * (plan.layers + 1));
     for_each_comparator(plan,
-                        [&](int32_t lo, int32_t hi, int32_t) { ++plan.level_end[enter(lo, hi)]; });
-    for (int64_t level = 0, before = 0; level < plan.levels; ++level) {
-        next[level] = int32_t(before);
-        before = plan.level_end[level] += int32_t(before);
+                        [&](int32_t lo, int32_t hi, int32_t) { ++plan.layer_end[enter(lo, hi)]; });
+    for (int64_t layer = 0, before = 0; layer < plan.layers; ++layer) {
+        next[layer] = int32_t(before);
+        before = plan.layer_end[layer] += int32_t(before);
     }
-    memset(level_of, 0, sizeof(int32_t) * plan.wires);
+    memset(layer_of, 0, sizeof(int32_t) * plan.wires);
     for_each_comparator(plan, [&](int32_t lo, int32_t hi, int32_t slot) {
-        plan.in_levels[next[enter(lo, hi)]++] = {uint16_t(lo), uint16_t(hi), slot};
+        plan.in_layers[next[enter(lo, hi)]++] = {uint16_t(lo), uint16_t(hi), slot};
     });
     return ok;
 }
 
-// Brings the comparators of each level in the order of their wires, and finds what levels join.
+// Brings the comparators of each layer in the order of their wires, and finds what layers join.
 template <class P>
 Status find_ranges(P &plan) {
     const Memory memory(sizeof(Comparator) * plan.wires);
     if (!memory.start) return out_of_memory;
-    Comparator *of_wire = memory.get<Comparator>(), *next = plan.in_levels;
+    Comparator *of_wire = memory.get<Comparator>(), *next = plan.in_layers;
     memset(of_wire, 0, sizeof(Comparator) * plan.wires);
-    for (int64_t level = 0; level < plan.levels; ++level) {
-        Comparator *const end = plan.in_levels + plan.level_end[level];
+    for (int64_t layer = 0; layer < plan.layers; ++layer) {
+        Comparator *const end = plan.in_layers + plan.layer_end[layer];
         for (Comparator *each = next; each != end; ++each)
             of_wire[each->lo < each->hi ? each->lo : each->hi] = *each;
         for (int64_t range = 0, wire = 0; range < ranges; ++range) {
@@ -255,66 +255,67 @@ Status find_ranges(P &plan) {
                 const Joins joins = other >= end_of_part    ? joins_parts
                                     : other >= end_of_range ? joins_ranges
                                                             : joins_nothing;
-                if (joins > plan.joins[level]) plan.joins[level] = joins;
+                if (joins > plan.joins[layer]) plan.joins[layer] = joins;
                 *next++ = each;
                 each = {};
             }
-            plan.range_end[level * ranges + range] = int32_t(next - plan.in_levels);
+            plan.range_end[layer * ranges + range] = int32_t(next - plan.in_layers);
         }
     }
     return ok;
 }
 
 template <class P>
-Status find_layers_of_codelets(P &plan) {
+Status find_bundles_of_codelets(P &plan) {
     const Memory memory(sizeof(int32_t) * plan.wires);
     if (!memory.start) return out_of_memory;
-    int32_t *layer_of = memory.get<int32_t>(), count = 0, at = 0, codelet = 0;
-    memset(layer_of, 0, sizeof(int32_t) * plan.wires);
+    int32_t *bundle_of = memory.get<int32_t>(), count = 0, at = 0, codelet = 0;
+    memset(bundle_of, 0, sizeof(int32_t) * plan.wires);
     for_each_comparator(plan, [&](int32_t lo, int32_t hi, int32_t slot) {
         const bool begins = codelet < plan.codelet_count && slot == plan.codelets[codelet].slot;
-        if (begins) plan.first_layer[codelet++] = count;
-        if (begins || layer_of[lo] == count || layer_of[hi] == count ||
-            plan.codelet_layers[count - 1].count == most_in_layer)
-            plan.codelet_layers[count++] = {at, 0};
-        layer_of[lo] = layer_of[hi] = count;
-        ++plan.codelet_layers[count - 1].count;
+        if (begins) plan.first_bundle[codelet++] = count;
+        if (begins || bundle_of[lo] == count || bundle_of[hi] == count ||
+            plan.codelet_bundles[count - 1].count == most_in_bundle)
+            plan.codelet_bundles[count++] = {at, 0};
+        bundle_of[lo] = bundle_of[hi] = count;
+        ++plan.codelet_bundles[count - 1].count;
         plan.in_codelets[at++] = {uint16_t(lo), uint16_t(hi),
                                   slot - plan.codelets[codelet - 1].slot};
     });
-    plan.first_layer[plan.codelet_count] = count;
+    plan.first_bundle[plan.codelet_count] = count;
     return ok;
 }
 
 template <class P>
-Status find_fuller_layers(P &plan) {
+Status find_fuller_bundles(P &plan) {
     const Memory memory(sizeof(int32_t) * plan.wires);
     if (!memory.start) return out_of_memory;
-    int32_t *layer_of = memory.get<int32_t>(), waiting = 0, done = 0;
-    Comparator left[layer_window];
-    memset(layer_of, 0, sizeof(int32_t) * plan.wires);
-    plan.layer_count = 0;
-    const auto take_layer = [&] {
-        Layer &layer = plan.layers[plan.layer_count++];
-        layer = {done, 0};
-        const int32_t number = plan.layer_count, waited = waiting;
+    int32_t *bundle_of = memory.get<int32_t>(), waiting = 0, done = 0;
+    Comparator left[bundle_window];
+    memset(bundle_of, 0, sizeof(int32_t) * plan.wires);
+    plan.bundle_count = 0;
+    const auto take_bundle = [&] {
+        Bundle &bundle = plan.bundles[plan.bundle_count++];
+        bundle = {done, 0};
+        const int32_t number = plan.bundle_count, waited = waiting;
         waiting = 0;
         for (int32_t i = 0; i < waited; ++i) {
             const Comparator c = left[i];
-            const bool is_free =
-                layer_of[c.lo] != number && layer_of[c.hi] != number && layer.count < most_in_layer;
-            layer_of[c.lo] = layer_of[c.hi] = number;  // those behind it wait for it, taken or not
+            const bool is_free = bundle_of[c.lo] != number && bundle_of[c.hi] != number &&
+                                 bundle.count < most_in_bundle;
+            bundle_of[c.lo] = bundle_of[c.hi] =
+                number;  // those behind it wait for it, taken or not
             if (is_free)
-                plan.in_layers[done++] = c, ++layer.count;
+                plan.in_bundles[done++] = c, ++bundle.count;
             else
                 left[waiting++] = c;
         }
     };
     for_each_comparator(plan, [&](int32_t lo, int32_t hi, int32_t slot) {
-        if (waiting == layer_window) take_layer();
+        if (waiting == bundle_window) take_bundle();
         left[waiting++] = {uint16_t(lo), uint16_t(hi), slot};
     });
-    while (waiting) take_layer();
+    while (waiting) take_bundle();
     return ok;
 }
 
@@ -344,9 +345,9 @@ template <class P>
 Status find_front(P &plan) {
     const Memory memory(sizeof(int32_t) * plan.wires);
     if (!memory.start) return out_of_memory;
-    int32_t *level_of = memory.get<int32_t>();
-    memset(level_of, 0, sizeof(int32_t) * plan.wires);
-    const int32_t merge = int32_t(plan.levels - plan.merge_levels);
+    int32_t *layer_of = memory.get<int32_t>();
+    memset(layer_of, 0, sizeof(int32_t) * plan.wires);
+    const int32_t merge = int32_t(plan.layers - plan.merge_layers);
     Butterfly *next = plan.front_butterflies;
     for (int64_t i = 0; i < plan.butterfly_count; ++i) {
         const Butterfly &each = plan.butterflies[i];
@@ -356,9 +357,9 @@ Status find_front(P &plan) {
         with_pattern(each.pattern, [&](auto kind) {
             constexpr Pattern pattern = decltype(kind)::value;
             run_butterfly<pattern, false>(rows, [&](int32_t c, uint16_t a, uint16_t b) {
-                const int32_t level = level_of[a] > level_of[b] ? level_of[a] : level_of[b];
-                level_of[a] = level_of[b] = level + 1;
-                if (level < merge)
+                const int32_t layer = layer_of[a] > layer_of[b] ? layer_of[a] : layer_of[b];
+                layer_of[a] = layer_of[b] = layer + 1;
+                if (layer < merge)
                     *next++ = {{a, b}, int32_t(slot_of(each, pattern, c)), 1, single};
             });
         });
@@ -366,13 +367,13 @@ Status find_front(P &plan) {
     }
     plan.front_count = next - plan.front_butterflies;
     const int64_t half = plan.wires / 2;
-    for (int64_t level = 0; level < plan.merge_levels; ++level) {
-        const int64_t d = half >> level, of_level = merge + level;
-        for (int32_t i = of_level ? plan.level_end[of_level - 1] : 0; i < plan.level_end[of_level];
+    for (int64_t layer = 0; layer < plan.merge_layers; ++layer) {
+        const int64_t d = half >> layer, of_layer = merge + layer;
+        for (int32_t i = of_layer ? plan.layer_end[of_layer - 1] : 0; i < plan.layer_end[of_layer];
              ++i) {
-            const Comparator &each = plan.in_levels[i];
+            const Comparator &each = plan.in_layers[i];
             const int64_t wire = each.lo < each.hi ? each.lo : each.hi;
-            plan.merge_slots[level * half + wire / (2 * d) * d + wire % d] = each.slot;
+            plan.merge_slots[layer * half + wire / (2 * d) * d + wire % d] = each.slot;
         }
     }
     return ok;
@@ -407,7 +408,7 @@ Status find_cones(P &plan) {
         };
         follow(plan.butterflies, plan.butterfly_count, plan.reached_by);
         follow(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
-        if (plan.merge_levels > 0)
+        if (plan.merge_layers > 0)
             follow(plan.front_butterflies, plan.front_count, plan.front_reached_by);
     }
     return ok;
@@ -451,26 +452,26 @@ bool allot(T *&table, int64_t count) {
 }
 
 template <class Network, class Relaxed>
-Status Plan<Network, Relaxed>::prepare_layers() {
-    return once_layers.run([&] {
+Status Plan<Network, Relaxed>::prepare_bundles() {
+    return once_bundles.run([&] {
         const int64_t count = this->comparators;
-        if (!allot(in_codelets, count) || !allot(codelet_layers, count) ||
-            !allot(first_layer, this->codelet_count) || !allot(in_layers, count) ||
-            !allot(layers, count))
+        if (!allot(in_codelets, count) || !allot(codelet_bundles, count) ||
+            !allot(first_bundle, this->codelet_count) || !allot(in_bundles, count) ||
+            !allot(bundles, count))
             return out_of_memory;
-        const Status status = find_layers_of_codelets(*this);
-        return status == ok ? find_fuller_layers(*this) : status;
+        const Status status = find_bundles_of_codelets(*this);
+        return status == ok ? find_fuller_bundles(*this) : status;
     });
 }
 
 template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare() {
     Status status = once.run([&] {
-        if (!allot(in_levels, this->comparators) || !allot(level_end, this->levels))
+        if (!allot(in_layers, this->comparators) || !allot(layer_end, this->layers))
             return out_of_memory;
-        const Status found = find_levels(*this);
+        const Status found = find_layers(*this);
         if (found != ok || !is_long) return found;
-        if (!allot(range_end, this->levels * ranges) || !allot(joins, this->levels))
+        if (!allot(range_end, this->layers * ranges) || !allot(joins, this->layers))
             return out_of_memory;
         return find_ranges(*this);
     });
@@ -493,10 +494,10 @@ Status Plan<Network, Relaxed>::prepare_routing() {
 template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare_front() {
     if constexpr (may_end_in_merge)
-        if (this->merge_levels > 0)
+        if (this->merge_layers > 0)
             return once_front.run([&] {
                 if (!allot(front_butterflies, this->comparators) ||
-                    !allot(merge_slots, this->merge_levels * this->wires / 2))
+                    !allot(merge_slots, this->merge_layers * this->wires / 2))
                     return out_of_memory;
                 return find_front(*this);
             });
@@ -512,13 +513,13 @@ Status Plan<Network, Relaxed>::prepare_cones() {
         if (is_narrow() &&
             (!allot(narrow_cones, cones) || !allot(narrow_steps, cones * this->narrow_count)))
             return out_of_memory;
-        if (this->merge_levels > 0 && !allot(front_reached_by, this->comparators * cone_words()))
+        if (this->merge_layers > 0 && !allot(front_reached_by, this->comparators * cone_words()))
             return out_of_memory;
         Status status = prepare_front();
         if (status == ok) status = find_cones(*this);
         if constexpr (may_be_narrow)
             if (status == ok && is_narrow()) {
-                status = prepare_layers();
+                status = prepare_bundles();
                 find_narrow_cones(*this);
             }
         return status;

@@ -85,7 +85,7 @@ struct RoutingMemory {
 template <class P, class real, class Visit>
 inline void for_groups(const Call<P, real> &call, real *of_merge, int64_t sample, int64_t chunk,
                        bool wants_shares, RoutingMemory<P, real> memory, Visit visit) {
-    const bool is_apart = with_merge(call, of_merge, [](const auto &) {});
+    const bool is_factored = with_merge(call, of_merge, [](const auto &) {});
     const int64_t chunks = call.chunks();
     const uint64_t *cones = nullptr;
     int64_t word = -1;
@@ -94,9 +94,9 @@ inline void for_groups(const Call<P, real> &call, real *of_merge, int64_t sample
         if (!wants_shares && !call.counts(sample, group)) continue;
         if (routes_identity(call.routing) && word != call.word_of(group)) {
             word = call.word_of(group);
-            cones = call.cones_of(word, is_apart, memory.cones);
+            cones = call.cones_of(word, is_factored, memory.cones);
         }
-        visit(group, call.steps_of(sample, group, memory.on, cones, is_apart));
+        visit(group, call.steps_of(sample, group, memory.on, cones, is_factored));
     }
 }
 
@@ -258,11 +258,11 @@ Weights<real> weights_of(const P &plan, real *weights, int64_t b) {
     return weights_at<typename P::Relaxation>(weights + b * weights_per_sample(plan), plan.slots);
 }
 
-// Finds the products of the merges of samples, if the call takes them apart.
+// Finds the tables of the merges of samples, if the call factors them.
 template <class P, class real>
 Status find_merges(const Call<P, real> &call, int64_t first, int64_t count, real *weights,
                    real *merges, ParallelFor pool) {
-    if (!call.some_apart) return ok;
+    if (!call.some_factored) return ok;
     return parallel(pool, count, 1, 0, [&](int64_t b, const Memory &) {
         find_merge(call, first + b, weights_of(call.plan, weights, b),
                    merges + b * merge_reals(call).merge);
@@ -338,10 +338,10 @@ Status make_ready(P &plan, const Call<P, real> &call) {
     if (checked != ok || takes_long_pass(call)) return checked;
     if constexpr (P::is_long) {
         Status prepared = plan.prepare_routing();
-        if (prepared == ok && call.some_apart) prepared = plan.prepare_front();
+        if (prepared == ok && call.some_factored) prepared = plan.prepare_front();
         if (prepared != ok) return prepared;
     }
-    return call.batch > 1 ? plan.prepare_layers() : ok;
+    return call.batch > 1 ? plan.prepare_bundles() : ok;
 }
 
 // values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept:
@@ -364,10 +364,10 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
     return forward_chunks(call, values, routed, pool);
 }
 
-// The gradients of a sample's weights are sums over its chunks of columns, added in order. A thread
-// that begins with a first chunk adds the following ones to it. A thread that begins behind it
-// leaves its chunks apart, to be added when all threads have ended. A sample whose merge is apart
-// has sums for each half of its columns, which other sums of blocks belong to.
+// The gradients of a sample's weights are sums over its chunks of columns. Chunks are added in
+// order, so that bits do not depend on threads: the thread with a sample's first chunk adds in
+// place, other threads write to separate memory, and `finish` adds that in order. With a factored
+// merge each half of the columns has sums of its own.
 template <class P, class real>
 struct ChunkSums {
     static int64_t sides(const Call<P, real> &call) { return call.is_parted() ? 2 : 1; }
@@ -385,7 +385,7 @@ struct ChunkSums {
     }
     Sums<real> at(real *memory) const {
         if constexpr (Call<P, real>::may_be_parted)
-            if (call.some_apart)
+            if (call.some_factored)
                 return Merge<P, real>::sums_at(call.plan, form_of(call.routing), memory);
         return {memory, nullptr, nullptr};
     }
@@ -401,33 +401,33 @@ struct ChunkSums {
     }
     // Where the sums of a chunk begin at zero. `spare` is the thread's own memory.
     Sums<real> begin(int64_t task, int64_t first_task, real *spare) const {
-        apart[task] = task - behind_first(task) < first_task;
-        const Sums<real> sums = apart[task] || !behind_first(task) ? of(task) : at(spare);
+        separate[task] = task - behind_first(task) < first_task;
+        const Sums<real> sums = separate[task] || !behind_first(task) ? of(task) : at(spare);
         memset(sums.slots, 0, sizeof(real) * used(task));
         return sums;
     }
     void end(int64_t task, Sums<real> sums) const {
-        if (!apart[task] && behind_first(task)) add(task, sums);
+        if (!separate[task] && behind_first(task)) add(task, sums);
     }
     void add(int64_t task, Sums<real> sums) const {
         add_to(of(task - behind_first(task)).slots, sums.slots, used(task));
     }
-    // Adds the chunks of a sample that lie apart, and takes the sums of its merge to its slots.
+    // Adds the separate chunks of a sample, and takes the sums of its merge to its slots.
     // `spare` is memory for that.
     void finish(int64_t sample, real *spare) const {
         const int64_t first = sample * call.chunks(), end = first + call.chunks();
         for (int64_t task = first; task < end; ++task)
-            if (apart[task] && behind_first(task)) add(task, of(task));
+            if (separate[task] && behind_first(task)) add(task, of(task));
         if (!call.is_parted()) return;
-        const Sums<real> of_half = of(first), of_other = of(first + call.chunks() / 2);
-        add_to(of_half.slots, of_other.slots, call.plan.slots);
+        const Sums<real> sums = of(first), other = of(first + call.chunks() / 2);
+        add_to(sums.slots, other.slots, call.plan.slots);
         with_merge(call, merges + sample * merge_reals(call).merge,
-                   [&](const auto &merge) { merge.backward(of_half, of_other, spare); });
+                   [&](const auto &merge) { merge.backward(sums, other, spare); });
     }
     const Call<P, real> &call;
     real *merges;  // of the samples that the first task begins with
     real *start;
-    bool *apart;
+    bool *separate;
 };
 
 template <class P, class real>
@@ -450,14 +450,14 @@ Status backward_samples(const Call<P, real> &call, const real *values_grad, cons
              *merge_start = weight_grads + count * plan.slots, *sum_start = merge_start + of_merge,
              *spare = sum_start + firsts * Chunks::reals(call), *of_backward = sum_start + of_sums;
         const auto routing = Scratch::backward(plan, of_backward + of_finish);
-        bool apart[most_chunks];
+        bool separate[most_chunks];
         // x_grad takes the values, which are not needed
         const Status status =
             keys_forward(call, first, count, x_grad + first * plan.wires, weights, nullptr);
         if (status != ok) return status;
         for (int64_t b = 0; b < count; ++b) {
             const Weights<real> w = weights_of(plan, weights, b);
-            const Chunks sums_of = {call, merge_start, sum_start, apart};
+            const Chunks sums_of = {call, merge_start, sum_start, separate};
             double loss = 0;
             if (!call.chunks()) memset(sum_start, 0, sizeof(real) * plan.slots);
             find_merge(call, first + b, w, merge_start);

@@ -36,13 +36,13 @@ void store_samples(const P &plan, real *to, int64_t count, const Vec<real> *bloc
 template <class real, class Kept, class P>
 inline void compare_block(const P &plan, bool extreme, Vec<real> *block, Vec<real> steepness,
                           Kept kept) {
-    for (int32_t p = 0; p < plan.layer_count; ++p) {
-        const Layer layer = plan.layers[p];
-        const Comparator *at = plan.in_layers + layer.first;
+    for (int32_t p = 0; p < plan.bundle_count; ++p) {
+        const Bundle bundle = plan.bundles[p];
+        const Comparator *at = plan.in_bundles + bundle.first;
         if (extreme)
-            compare<real, true, 1>(plan, layer.count, at, block, &steepness, kept);
+            compare<real, true, 1>(plan, bundle.count, at, block, &steepness, kept);
         else
-            compare<real, false, 1>(plan, layer.count, at, block, &steepness, kept);
+            compare<real, false, 1>(plan, bundle.count, at, block, &steepness, kept);
     }
 }
 
@@ -50,9 +50,9 @@ inline void compare_block(const P &plan, bool extreme, Vec<real> *block, Vec<rea
 template <class real, bool careful, class Kept, class P>
 inline void compare_codelet(const P &plan, int64_t codelet, Vec<real> *block, Vec<real> steepness,
                             Kept kept) {
-    for (int32_t p = plan.first_layer[codelet]; p < plan.first_layer[codelet + 1]; ++p) {
-        const Layer layer = plan.codelet_layers[p];
-        compare<real, careful, 1>(plan, layer.count, plan.in_codelets + layer.first, block,
+    for (int32_t p = plan.first_bundle[codelet]; p < plan.first_bundle[codelet + 1]; ++p) {
+        const Bundle bundle = plan.codelet_bundles[p];
+        compare<real, careful, 1>(plan, bundle.count, plan.in_codelets + bundle.first, block,
                                   &steepness, kept);
     }
 }
@@ -62,14 +62,14 @@ template <class real, class P>
 inline void compare_codelet_backward(const P &plan, int64_t codelet, Vec<real> *grad,
                                      const Vec<real> *weight_grad, Vec<real> steepness,
                                      Weights<Vec<real>> w, Vec<real> *steepness_parts) {
-    for (int32_t p = plan.first_layer[codelet + 1] - 1; p >= plan.first_layer[codelet]; --p) {
-        const Layer layer = plan.codelet_layers[p];
-        const Comparator *at = plan.in_codelets + layer.first;
-        Vec<real> steepness_grad[most_in_layer];
-        compare_backward<real, typename P::Relaxation>(layer.count, at, grad, weight_grad,
+    for (int32_t p = plan.first_bundle[codelet + 1] - 1; p >= plan.first_bundle[codelet]; --p) {
+        const Bundle bundle = plan.codelet_bundles[p];
+        const Comparator *at = plan.in_codelets + bundle.first;
+        Vec<real> steepness_grad[most_in_bundle];
+        compare_backward<real, typename P::Relaxation>(bundle.count, at, grad, weight_grad,
                                                        steepness, w,
                                                        steepness_parts ? steepness_grad : nullptr);
-        for (int32_t i = layer.count - 1; steepness_parts && i >= 0; --i)
+        for (int32_t i = bundle.count - 1; steepness_parts && i >= 0; --i)
             steepness_parts[at[i].slot % slot_alignment] += steepness_grad[i];
     }
 }
@@ -103,7 +103,7 @@ template <class real, class P>
 inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real>> d,
                             Vec<real> *steepness_parts) {
     for (int64_t c = plan.codelet_count - 1; c >= 0; --c) {
-        const Comparator *at = plan.in_codelets + plan.codelet_layers[plan.first_layer[c]].first;
+        const Comparator *at = plan.in_codelets + plan.codelet_bundles[plan.first_bundle[c]].first;
         const Derivatives<Vec<real>> of_codelet = d.from(plan.codelets[c].slot);
         for (int32_t k = plan.shapes[plan.codelets[c].shape].comparators - 1; k >= 0; --k) {
             Vec<real> &lo = grad[at[k].lo], &hi = grad[at[k].hi];

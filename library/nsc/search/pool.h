@@ -66,7 +66,7 @@ struct Pool {
 
     // Whether all inputs come out right. One that does not changes places with one further in
     // front, where it refutes the next candidates sooner.
-    NSC_APART bool passes(const Comparators &list) {
+    NSC_NOINLINE bool passes(const Comparators &list) {
         Row state[most_wires];
         for (int64_t block = 0; block < blocks; ++block) {
             apply(block, list, state);

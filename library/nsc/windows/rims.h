@@ -44,7 +44,7 @@ struct Rim {
 // Writes the keys of `count` values, a register or more, that lie side by side; row: null for one
 // outside.
 template <class Element, class Key>
-NSC_APART void enter_row(const Key *row, Key outside, int64_t count, Key *keys) {
+NSC_NOINLINE void enter_row(const Key *row, Key outside, int64_t count, Key *keys) {
     for (int64_t at = 0; at < count; at += lanes<Key>) {
         const int64_t x = register_at<Key>(at, count);
         store(keys + x, Element::key(row ? load(row + x) : all<Key>(outside), Vec<Key>{}));
@@ -54,7 +54,7 @@ NSC_APART void enter_row(const Key *row, Key outside, int64_t count, Key *keys) 
 // Writes the keys of the rim of a row. What stands behind its values up to the pitch is read, but
 // not used.
 template <class Element, class Window, class Key>
-NSC_APART void enter_rim(const Rim<Window, Key> &rim, const Key *row, Key outside, Key *keys) {
+NSC_NOINLINE void enter_rim(const Rim<Window, Key> &rim, const Key *row, Key outside, Key *keys) {
     for (int64_t x = 0; x < rim.count; ++x)
         keys[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
     if (Element::key_is_value) return;

@@ -82,7 +82,7 @@ struct Strip {
 
 // Makes `width` results of each row of a step.
 template <class Window, class Form>
-NSC_APART void run_step(const Strip<Window, Form> &strip, int64_t width) {
+NSC_NOINLINE void run_step(const Strip<Window, Form> &strip, int64_t width) {
     using Key = typename Form::Key;
     Window::Lists::make(strip, width);
     for (int64_t at = strip.first_result(); at < width; at += lanes<Key>) {

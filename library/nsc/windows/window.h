@@ -27,7 +27,7 @@ NSC_STEP int64_t register_at(int64_t x, int64_t width) {
 }
 
 template <class Stage, class Strip>
-NSC_APART void make_list(const Strip &strip, int64_t width) {
+NSC_NOINLINE void make_list(const Strip &strip, int64_t width) {
     using Key = typename Strip::Key;
     const int64_t reached = width + Stage::reach;
     for (int64_t x = 0; x < reached; x += lanes<Key>)

@@ -1,4 +1,4 @@
-// Paths through the last four levels of a merge.
+// Paths through the last four layers of a merge.
 #include "../expect.h"
 #include "networks.h"
 
@@ -6,7 +6,7 @@
 
 using namespace nsc;
 
-// Weights of a block, by level and comparator; levels are 8 apart.
+// Weights of a block, by layer and comparator; layers are 8 apart.
 template <class real>
 struct Block {
     Block() {
@@ -17,9 +17,9 @@ struct Block {
         double weight = 1;
         bool is_through = through < 0;
         int64_t at = wire;
-        for (int64_t level = 0; level < 4; ++level) {
-            const int64_t d = 8 >> level, to = (at & ~d) | (rank & d);
-            const int64_t comparator = 8 * level + at / (2 * d) * d + at % d;
+        for (int64_t layer = 0; layer < 4; ++layer) {
+            const int64_t d = 8 >> layer, to = (at & ~d) | (rank & d);
+            const int64_t comparator = 8 * layer + at / (2 * d) * d + at % d;
             const double sign = through == comparator && to != at ? -1 : 1;
             if (through == comparator)
                 is_through = true, weight *= sign;

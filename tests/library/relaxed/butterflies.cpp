@@ -177,7 +177,7 @@ TEST(sums_over_lanes_are_added) {
 template <bool is_any_long>
 struct SizesOf {
     static constexpr bool is_long = is_any_long;
-    int64_t wires, comparators, levels;
+    int64_t wires, comparators, layers;
 };
 using Sizes = SizesOf<false>;
 

@@ -43,7 +43,7 @@ TEST(plans_of_one_engine_are_apart) {
     EXPECT(a != b && a != again);
     using P = Plan<AnyNetwork, Logistic>;
     EXPECT(static_cast<P *>(a)->wires == 4 && static_cast<P *>(b)->wires == 5);
-    EXPECT(static_cast<P *>(a)->in_levels != static_cast<P *>(again)->in_levels);
+    EXPECT(static_cast<P *>(a)->in_layers != static_cast<P *>(again)->in_layers);
 }
 
 TEST(a_network_without_memory_for_its_plan_is_refused) {

@@ -65,7 +65,7 @@ TEST(the_row_of_an_interval_is_the_sum_of_its_ranks) {
     const int64_t intervals[][2] = {{0, 0},   {1, 9},   {10, 15}, {16, 31},
                                     {32, 70}, {75, 80}, {96, 127}};
     static const Tables<7, double> of_ranks, tables(intervals, 7);
-    EXPECT(tables.merge.is_apart() && tables.merge.long_count() == 3);
+    EXPECT(tables.merge.is_factored() && tables.merge.long_count() == 3);
     for (const auto &each : intervals)
         for (int64_t of_half = 0; of_half < 2; ++of_half)
             for (int64_t wire = 0; wire < 64; ++wire) {
@@ -86,9 +86,9 @@ TEST(intervals_that_share_ranks_are_not_apart) {
                   block[][2] = {{3, 40}, {16, 16}};
     static const Tables<7, float> apart(same, 3), first(begin, 2), second(inner, 2), third(ends, 2),
         fourth(block, 2);
-    EXPECT(apart.merge.is_apart());
-    EXPECT(!first.merge.is_apart() && !second.merge.is_apart());
-    EXPECT(!third.merge.is_apart() && !fourth.merge.is_apart());
+    EXPECT(apart.merge.is_factored());
+    EXPECT(!first.merge.is_factored() && !second.merge.is_factored());
+    EXPECT(!third.merge.is_factored() && !fourth.merge.is_factored());
 }
 
 // A half of the wires in which nothing counts has no tables, and few columns have none.
@@ -124,7 +124,7 @@ TEST(the_front_is_what_the_merge_leaves) {
         for (int32_t row = 0; row < rows_of(each.pattern); ++row)
             EXPECT(each.rows[row] / 32 == each.rows[0] / 32);
     }
-    for (int64_t i = 0; i < plan.merge_levels * 32; ++i) {
+    for (int64_t i = 0; i < plan.merge_layers * 32; ++i) {
         EXPECT(!seen[plan.merge_slots[i]]);
         seen[plan.merge_slots[i]] = true;
     }

@@ -8,7 +8,7 @@ using namespace nsc;
 template <class Network>
 static Plan<Network, Logistic> &prepared() {
     static Plan<Network, Logistic> plan = {};
-    EXPECT(plan.prepare() == ok && plan.prepare_layers() == ok);
+    EXPECT(plan.prepare() == ok && plan.prepare_bundles() == ok);
     return plan;
 }
 

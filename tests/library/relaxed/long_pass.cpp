@@ -10,7 +10,7 @@ template <class Network, class Relaxed = Logistic>
 static Plan<Network, Relaxed> &prepared() {
     static Plan<Network, Relaxed> plan = {};
     EXPECT(plan.prepare() == ok);
-    EXPECT(allot(plan.range_end, plan.levels * ranges) && allot(plan.joins, plan.levels));
+    EXPECT(allot(plan.range_end, plan.layers * ranges) && allot(plan.joins, plan.layers));
     EXPECT(find_ranges(plan) == ok);
     return plan;
 }
@@ -41,19 +41,19 @@ TEST(every_routing_of_few_samples_and_of_many) {
         }
 }
 
-TEST(levels_are_cut_into_segments_whose_parts_have_rows_of_their_own) {
+TEST(layers_are_cut_into_segments_whose_parts_have_rows_of_their_own) {
     struct Sizes {
-        int64_t wires, levels;
+        int64_t wires, layers;
     };
     for (const Sizes of : {Sizes{4, 3}, Sizes{8192, 91}, Sizes{65536, 136}, Sizes{8200, 8200}}) {
         const Segments<Sizes, float> segments(of);
-        EXPECT(segments.begin(0) == 0 && segments.begin(segments.count) == of.levels);
+        EXPECT(segments.begin(0) == 0 && segments.begin(segments.count) == of.layers);
         for (int64_t s = 0; s < segments.count; ++s)
-            EXPECT((segments.begin(s + 1) - segments.begin(s)) * segments.rows_of_level() <=
+            EXPECT((segments.begin(s + 1) - segments.begin(s)) * segments.rows_of_layer() <=
                    segments.rows());
         // A register more for each range but the first, which need not end with a full one.
         EXPECT(segments.rows_of_part() * lanes<float> >= (of.wires / parts + 1) / 2);
-        EXPECT(segments.rows_of_level() * lanes<float> >= of.wires / 2);
+        EXPECT(segments.rows_of_layer() * lanes<float> >= of.wires / 2);
     }
 }
 

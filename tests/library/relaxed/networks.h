@@ -40,7 +40,7 @@ struct Exchange {
 
 // The bitonic sorter of 4 wires in three codelets, one of four wires and two of one shape.
 struct Bitonic {
-    static constexpr int64_t wires = 4, comparators = 6, levels = 3, merge_levels = 0;
+    static constexpr int64_t wires = 4, comparators = 6, layers = 3, merge_layers = 0;
     static constexpr int64_t slots = 48, longest_codelet = 16;
     static constexpr int64_t codelet_count = 3, butterfly_count = 3, narrow_count = 3;
     static constexpr nsc::Codelet codelets[] = {
@@ -63,7 +63,7 @@ struct Bitonic {
 // A network of 5 wires, which are no multiple of a register's lanes. No comparator touches wire 2.
 // It has the other two patterns of butterflies, and does not sort.
 struct Braid {
-    static constexpr int64_t wires = 5, comparators = 6, levels = 4, merge_levels = 0;
+    static constexpr int64_t wires = 5, comparators = 6, layers = 4, merge_layers = 0;
     static constexpr int64_t slots = 16, longest_codelet = 16;
     static constexpr int64_t codelet_count = 1, butterfly_count = 2, narrow_count = 2;
     static constexpr nsc::Codelet codelets[] = {{0, 0, 0, 0, 0}};
@@ -80,9 +80,9 @@ struct Braid {
     static constexpr bool sorts = false;
 };
 
-// 40 comparators side by side: more than a layer holds, and more than are looked at together.
+// 40 comparators side by side: more than a bundle holds, and more than are looked at together.
 struct Comb {
-    static constexpr int64_t wires = 80, comparators = 40, levels = 1, merge_levels = 0;
+    static constexpr int64_t wires = 80, comparators = 40, layers = 1, merge_layers = 0;
     static constexpr int64_t slots = 80, longest_codelet = 16, codelet_count = 5;
     static constexpr int64_t butterfly_count = 40, narrow_count = 0;
     static constexpr nsc::Codelet codelets[] = {{0, 0, 0, 0, 0},
@@ -113,8 +113,8 @@ template <class Network>
 nsc::AnyNetwork as_variables(const Network &of) {
     return {of.wires,
             of.comparators,
-            of.levels,
-            of.merge_levels,
+            of.layers,
+            of.merge_layers,
             of.slots,
             of.longest_codelet,
             of.codelet_count,

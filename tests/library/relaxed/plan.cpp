@@ -9,7 +9,7 @@ using namespace nsc;
 template <class Network>
 static Plan<Network, Logistic> &prepared() {
     static Plan<Network, Logistic> plan = {};
-    EXPECT(plan.prepare() == ok && plan.prepare_layers() == ok);
+    EXPECT(plan.prepare() == ok && plan.prepare_bundles() == ok);
     return plan;
 }
 
@@ -52,7 +52,7 @@ static bool is_an_order(const Comparator *list) {
 }
 
 // Whether no two comparators of a range share a wire.
-static bool are_apart(const Comparator *from, int32_t count) {
+static bool are_disjoint(const Comparator *from, int32_t count) {
     uint32_t wires = 0;
     for (int32_t i = 0; i < count; ++i) {
         const uint32_t of = 1u << from[i].lo | 1u << from[i].hi;
@@ -63,48 +63,48 @@ static bool are_apart(const Comparator *from, int32_t count) {
 }
 
 template <class Network>
-static void expect_levels() {
-    const auto &plan = prepared<Network>();
-    EXPECT(is_an_order<Network>(plan.in_levels));
-    EXPECT(plan.level_end[Network::levels - 1] == Network::comparators);
-    for (int level = 0; level < Network::levels; ++level) {
-        const int32_t begin = level ? plan.level_end[level - 1] : 0;
-        EXPECT(plan.level_end[level] > begin);
-        EXPECT(are_apart(plan.in_levels + begin, plan.level_end[level] - begin));
-    }
-}
-
-TEST(levels_hold_all_comparators_whose_inputs_are_there) {
-    expect_levels<Bitonic>();
-    expect_levels<Braid>();
-    const auto &plan = prepared<Braid>();
-    EXPECT(plan.level_end[0] == 2 && plan.level_end[1] == 3 && plan.level_end[2] == 4);
-}
-
-template <class Network>
 static void expect_layers() {
     const auto &plan = prepared<Network>();
     EXPECT(is_an_order<Network>(plan.in_layers));
+    EXPECT(plan.layer_end[Network::layers - 1] == Network::comparators);
+    for (int layer = 0; layer < Network::layers; ++layer) {
+        const int32_t begin = layer ? plan.layer_end[layer - 1] : 0;
+        EXPECT(plan.layer_end[layer] > begin);
+        EXPECT(are_disjoint(plan.in_layers + begin, plan.layer_end[layer] - begin));
+    }
+}
+
+TEST(layers_hold_all_comparators_whose_inputs_are_there) {
+    expect_layers<Bitonic>();
+    expect_layers<Braid>();
+    const auto &plan = prepared<Braid>();
+    EXPECT(plan.layer_end[0] == 2 && plan.layer_end[1] == 3 && plan.layer_end[2] == 4);
+}
+
+template <class Network>
+static void expect_bundles() {
+    const auto &plan = prepared<Network>();
+    EXPECT(is_an_order<Network>(plan.in_bundles));
     int32_t done = 0;
-    for (int32_t i = 0; i < plan.layer_count; ++i) {
-        const Layer layer = plan.layers[i];
-        EXPECT(layer.first == done && 0 < layer.count && layer.count <= most_in_layer);
-        EXPECT(are_apart(plan.in_layers + layer.first, layer.count));
-        done += layer.count;
+    for (int32_t i = 0; i < plan.bundle_count; ++i) {
+        const Bundle bundle = plan.bundles[i];
+        EXPECT(bundle.first == done && 0 < bundle.count && bundle.count <= most_in_bundle);
+        EXPECT(are_disjoint(plan.in_bundles + bundle.first, bundle.count));
+        done += bundle.count;
     }
     EXPECT(done == Network::comparators);
 }
 
 template <class Network>
-static void expect_layers_of_codelets() {
+static void expect_bundles_of_codelets() {
     const auto &plan = prepared<Network>();
     int32_t done = 0;
     for (int64_t c = 0; c < Network::codelet_count; ++c)
-        for (int32_t i = plan.first_layer[c]; i < plan.first_layer[c + 1]; ++i) {
-            const Layer layer = plan.codelet_layers[i];
-            EXPECT(layer.first == done && layer.count <= most_in_layer);
-            EXPECT(are_apart(plan.in_codelets + layer.first, layer.count));
-            for (int32_t k = 0; k < layer.count; ++k, ++done) {
+        for (int32_t i = plan.first_bundle[c]; i < plan.first_bundle[c + 1]; ++i) {
+            const Bundle bundle = plan.codelet_bundles[i];
+            EXPECT(bundle.first == done && bundle.count <= most_in_bundle);
+            EXPECT(are_disjoint(plan.in_codelets + bundle.first, bundle.count));
+            for (int32_t k = 0; k < bundle.count; ++k, ++done) {
                 Comparator found = plan.in_codelets[done];
                 found.slot += Network::codelets[c].slot;
                 EXPECT(are_same(found, Network::exchanges[done]));
@@ -113,20 +113,20 @@ static void expect_layers_of_codelets() {
     EXPECT(done == Network::comparators);
 }
 
-TEST(layers_hold_comparators_that_share_no_wire) {
-    expect_layers<Bitonic>();
-    expect_layers<Braid>();
-    EXPECT(prepared<Bitonic>().layer_count == 3);  // fuller than those of its codelets
-    EXPECT(prepared<Bitonic>().first_layer[Bitonic::codelet_count] == 4);
-    expect_layers_of_codelets<Bitonic>();
-    expect_layers_of_codelets<Braid>();
+TEST(bundles_hold_comparators_that_share_no_wire) {
+    expect_bundles<Bitonic>();
+    expect_bundles<Braid>();
+    EXPECT(prepared<Bitonic>().bundle_count == 3);  // fuller than those of its codelets
+    EXPECT(prepared<Bitonic>().first_bundle[Bitonic::codelet_count] == 4);
+    expect_bundles_of_codelets<Bitonic>();
+    expect_bundles_of_codelets<Braid>();
 }
 
-TEST(a_layer_is_full_with_eight) {
+TEST(a_bundle_is_full_with_eight) {
     const auto &plan = prepared<Comb>();
-    EXPECT(plan.layer_count == 5);
-    for (int32_t i = 0; i < 5; ++i) EXPECT(plan.layers[i].count == most_in_layer);
-    for (int32_t i = 0; i < 40; ++i) EXPECT(plan.in_layers[i].lo == 2 * i);
+    EXPECT(plan.bundle_count == 5);
+    for (int32_t i = 0; i < 5; ++i) EXPECT(plan.bundles[i].count == most_in_bundle);
+    for (int32_t i = 0; i < 40; ++i) EXPECT(plan.in_bundles[i].lo == 2 * i);
 }
 
 TEST(butterflies_have_the_wires_and_slots_of_their_comparators) {
@@ -216,9 +216,9 @@ TEST(narrow_cones_take_unreached_wires_from_the_row_of_zeros) {
 
 TEST(a_plan_is_prepared_once) {
     auto &plan = prepared<Bitonic>();
-    const Comparator *const before = plan.in_levels, *const layers = plan.in_layers;
-    EXPECT(plan.prepare() == ok && plan.prepare_layers() == ok);
-    EXPECT(plan.in_levels == before && plan.in_layers == layers);
+    const Comparator *const before = plan.in_layers, *const bundles = plan.in_bundles;
+    EXPECT(plan.prepare() == ok && plan.prepare_bundles() == ok);
+    EXPECT(plan.in_layers == before && plan.in_bundles == bundles);
 }
 
 TEST(tables_begin_as_zero_and_more_than_there_can_be_is_refused) {

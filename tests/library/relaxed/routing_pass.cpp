@@ -114,7 +114,7 @@ struct Long : AnyNetwork {
     static constexpr int64_t turns = 5 * least_kept_bytes / 128 / 8;
     Long() : AnyNetwork(as_variables(Bitonic())) {
         for (int64_t i = 0; i < turns; ++i) repeated[i] = {0, 0, 0, int32_t(16 * i), 1};
-        comparators = 4 * turns, levels = 2 * turns, slots = 16 * turns;
+        comparators = 4 * turns, layers = 2 * turns, slots = 16 * turns;
         codelet_count = butterfly_count = turns, narrow_count = 0, codelets = repeated;
     }
     Codelet repeated[turns];
@@ -171,9 +171,9 @@ TEST(sums_of_chunks_are_added_in_their_order_wherever_a_thread_begins) {
     EXPECT(call.chunks() == chunks);
     for (int64_t begin = 0; begin < 8; ++begin) {
         double weight_grads[8 * slots], spare[slots];
-        bool apart[8];
+        bool separate[8];
         const ChunkSums<Plan<Bitonic, Logistic>, double> sums = {call, nullptr, weight_grads,
-                                                                 apart};
+                                                                 separate};
         const auto take = [&](int64_t first, int64_t end) {
             for (int64_t task = first; task < end; ++task) {
                 const Sums<double> to = sums.begin(task, first, spare);

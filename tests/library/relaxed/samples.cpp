@@ -11,7 +11,7 @@ constexpr double steepness = 4;
 template <class Network, class Relaxed = Logistic>
 static Plan<Network, Relaxed> &prepared() {
     static Plan<Network, Relaxed> plan = {};
-    EXPECT(plan.prepare() == ok && plan.prepare_layers() == ok);
+    EXPECT(plan.prepare() == ok && plan.prepare_bundles() == ok);
     return plan;
 }
 

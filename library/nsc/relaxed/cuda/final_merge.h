@@ -13,7 +13,7 @@ namespace nsc {
 // Whether a routing asks for one entry of each column, so that the merge is taken apart.
 template <class Plan>
 __device__ inline bool is_parted(Routing routing) {
-    if (Plan::merge_levels == 0 || !is_loss(routing) || form_of(routing) != of_ranks) return false;
+    if (Plan::merge_layers == 0 || !is_loss(routing) || form_of(routing) != of_ranks) return false;
     bool asks_for_one = false;
     with_loss(routing, [&](auto loss) { asks_for_one = decltype(loss)::of_truth; });
     return asks_for_one;

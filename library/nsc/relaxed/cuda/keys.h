@@ -178,7 +178,7 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     const Share<Plan> share(batch);
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places<Plan>;
     real slope = checked(steepness[share.sample * steepness_stride]);
-    const bool takes_merge = Plan::merge_levels > 0 && target && weights && share.is_there;
+    const bool takes_merge = Plan::merge_layers > 0 && target && weights && share.is_there;
     int32_t *const items =
         takes_merge ? reinterpret_cast<int32_t *>(items_of<Plan>(weights, share.sample)) : nullptr;
     if (target && !are_target(target + share.sample * target_stride, share, y, items))

@@ -51,7 +51,7 @@ struct alignas(8) Comparator {
 //     rounds                         of the keys pass: comparators that share no wire, one or none
 //                                    for each thread of a sample;
 //     codelet_levels                 of the routing: codelets that take no wire from each other;
-//     merge_levels                   of the merge of all wires that it ends in, 0 if it is not
+//     merge_layers                   of the merge of all wires that it ends in, 0 if it is not
 //     taken
 //                                    apart, see final_merge.h;
 //     front_levels, front_slots      levels of codelets, and slots, in front of that merge;
@@ -69,14 +69,14 @@ struct CudaPlan : TheNetwork {
 
 // Comparators of a merge that is taken apart.
 template <class Plan>
-constexpr int64_t merge_comparators = Plan::merge_levels * Plan::wires / 2;
+constexpr int64_t merge_comparators = Plan::merge_layers * Plan::wires / 2;
 
 // Numbers that the keys pass leaves of a sample: its weights by slot, and of a merge that is taken
 // apart the weights by level and the item of each rank.
 template <class Plan>
 constexpr int64_t kept_numbers =
     arrays<typename Plan::Relaxation> * Plan::slots +
-    (Plan::merge_levels ? 2 * merge_comparators<Plan> + Plan::wires : 0);
+    (Plan::merge_layers ? 2 * merge_comparators<Plan> + Plan::wires : 0);
 
 // The weights of a sample.
 template <class Plan, class T>

@@ -36,7 +36,7 @@ template <bool backward, class Plan, class real>
 __device__ __forceinline__ double loss_of(const Tile<Plan, real> &tile, bool parted, int32_t slice,
                                           const MergeProducts<real> &products, real *share_grad) {
     double loss = 0;
-    if constexpr (Plan::merge_levels > 0) {
+    if constexpr (Plan::merge_layers > 0) {
         if (parted) {
             with_loss(tile.call.routing, [&](auto kind) NSC_INLINE {
                 using Loss = decltype(kind);
@@ -53,7 +53,7 @@ __device__ __forceinline__ double loss_of(const Tile<Plan, real> &tile, bool par
 template <class Plan, class real>
 __device__ __forceinline__ void clear_products(const Tile<Plan, real> &tile, bool parted,
                                                int32_t slice, const MergeProducts<real> &products) {
-    if constexpr (Plan::merge_levels > 0)
+    if constexpr (Plan::merge_layers > 0)
         if (parted) clear_first_products(tile, slice, products);
 }
 

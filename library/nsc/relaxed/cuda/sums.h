@@ -15,7 +15,7 @@ __device__ inline void sum_chunks(int32_t batch, int32_t chunks, real *weight_gr
     constexpr int64_t per_sample = Plan::slots > 0 ? Plan::slots : 1;
     const int64_t number = int64_t(blockIdx.x) * blockDim.x + threadIdx.x,
                   of_merge = number - batch * Plan::slots;
-    if constexpr (Plan::merge_levels > 0) {
+    if constexpr (Plan::merge_layers > 0) {
         if (products.columns && of_merge >= 0 && of_merge < batch * merge_comparators<Plan>)
             sum_merge<Plan>(of_merge, chunks, weights, products, weight_grads);
         if (products.columns && number % per_sample >= Plan::front_slots) return;

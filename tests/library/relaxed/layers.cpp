@@ -1,8 +1,8 @@
-// Levels: the keys pass of one sample, a comparator in each lane, against plain loops in double.
+// Layers: the keys pass of one sample, a comparator in each lane, against plain loops in double.
 #include "../expect.h"
 #include "networks.h"
 
-#include <nsc/relaxed/levels.h>
+#include <nsc/relaxed/layers.h>
 #include <nsc/relaxed/samples.h>
 
 using namespace nsc;
@@ -12,7 +12,7 @@ constexpr double steepness = 4;
 template <class Network, class Relaxed = Logistic>
 static Plan<Network, Relaxed> &prepared() {
     static Plan<Network, Relaxed> plan = {};
-    EXPECT(plan.prepare() == ok && plan.prepare_layers() == ok);
+    EXPECT(plan.prepare() == ok && plan.prepare_bundles() == ok);
     return plan;
 }
 
@@ -30,24 +30,24 @@ template <class real>
 static void expect_runs() {
     const auto &plan = prepared<Braid>();
     for (bool backwards : {false, true}) {
-        int64_t found[Braid::levels] = {}, rows[Braid::levels] = {}, at = 0;
-        for_each_in_levels<real>(plan, backwards,
+        int64_t found[Braid::layers] = {}, rows[Braid::layers] = {}, at = 0;
+        for_each_in_layers<real>(plan, backwards,
                                  [&](const Comparator *from, int64_t count, int64_t row) {
-            EXPECT(at < Braid::levels);
-            rows[at] = row, found[at++] = 10 * (from - plan.in_levels) + count;
+            EXPECT(at < Braid::layers);
+            rows[at] = row, found[at++] = 10 * (from - plan.in_layers) + count;
         });
-        EXPECT(at == Braid::levels);
-        // Two comparators, one, one, two: each level begins with a register.
+        EXPECT(at == Braid::layers);
+        // Two comparators, one, one, two: each layer begins with a register.
         const int64_t places[] = {2, 21, 31, 42};
         for (int i = 0; i < 4; ++i) {
             EXPECT(found[backwards ? 3 - i : i] == places[i]);
             EXPECT(rows[backwards ? 3 - i : i] == i);
         }
     }
-    EXPECT(level_rows<real>(plan) >= Braid::levels);
+    EXPECT(layer_rows<real>(plan) >= Braid::layers);
 }
 
-TEST(runs_of_each_level_in_turn_and_their_registers) {
+TEST(runs_of_each_layer_in_turn_and_their_registers) {
     expect_runs<float>();
     expect_runs<double>();
 }
@@ -59,9 +59,9 @@ static void expect_values() {
     real weights[3 * Network::slots] = {};
     Vec<real> shares[16];
     const Weights<real> w = weights_at<Logistic>(weights, Network::slots);
-    compare_levels(plan, bare.values, real(steepness), Nothing());
-    compare_levels(plan, derived.values, real(steepness), Derivatives<Vec<real>>{shares, nullptr});
-    compare_levels_to_slots(plan, weighed.values, real(steepness), w);
+    compare_layers(plan, bare.values, real(steepness), Nothing());
+    compare_layers(plan, derived.values, real(steepness), Derivatives<Vec<real>>{shares, nullptr});
+    compare_layers_to_slots(plan, weighed.values, real(steepness), w);
     EXPECT(same_bits(bare.values, weighed.values) && same_bits(bare.values, derived.values));
     const Plain<Network> expected(bare.plain, steepness);
     for (int wire = 0; wire < Network::wires; ++wire)
@@ -88,7 +88,7 @@ TEST(the_error_free_form_keeps_both_kinds_of_weights) {
     Sample<Bitonic, double> sample;
     double weights[5 * Bitonic::slots] = {};
     const Weights<double> w = weights_at<Exact>(weights, Bitonic::slots);
-    compare_levels_to_slots(prepared<Bitonic, Exact>(), sample.values, steepness, w);
+    compare_layers_to_slots(prepared<Bitonic, Exact>(), sample.values, steepness, w);
     const Plain<Bitonic, true> expected(sample.plain, steepness);
     EXPECT(same_bits(sample.values, expected.values));
     for (const Exchange &each : Bitonic::exchanges) {
@@ -101,14 +101,14 @@ TEST(the_error_free_form_keeps_both_kinds_of_weights) {
     }
 }
 
-TEST(extreme_values_are_seen_before_the_first_level) {
+TEST(extreme_values_are_seen_before_the_first_layer) {
     const auto &plan = prepared<Braid>();
     for (int wire = 0; wire < Braid::wires; ++wire) {
         Sample<Braid, float> sample;
         EXPECT(!are_extreme(plan, sample.values, 2.0f));
         sample.values[wire] = INFINITY;
         EXPECT(are_extreme(plan, sample.values, 2.0f));
-        compare_levels(plan, sample.values, 2.0f, Nothing());
+        compare_layers(plan, sample.values, 2.0f, Nothing());
         int infinite = 0, nan = 0;
         for (float each : sample.values) infinite += isinf(each), nan += isnan(each);
         EXPECT(infinite == 1 && nan == 0);
@@ -123,11 +123,11 @@ static void expect_gradients() {
     Vec<real> held[32];
     for (real &each : weight_grad) each = real(0.3);
     const Weights<real> w = weights_at<Logistic>(weights, Network::slots);
-    compare_levels_to_slots(plan, run.values, real(steepness), w);
+    compare_layers_to_slots(plan, run.values, real(steepness), w);
     const real of_steepness =
-        compare_levels_backward(plan, back.values, weight_grad, real(steepness), w);
-    compare_levels(plan, sample.values, real(steepness), Derivatives<Vec<real>>{held, held + 16});
-    const real derived_steepness = derive_levels_backward<real>(
+        compare_layers_backward(plan, back.values, weight_grad, real(steepness), w);
+    compare_layers(plan, sample.values, real(steepness), Derivatives<Vec<real>>{held, held + 16});
+    const real derived_steepness = derive_layers_backward<real>(
         plan, derived.values, Derivatives<Vec<real>>{held, held + 16}, by_slot);
     for (double of_weights : {0.0, 0.3}) {
         const real *found = of_weights ? back.values : derived.values;
@@ -145,7 +145,7 @@ static void expect_gradients() {
         EXPECT_NEAR(of_weights ? of_steepness : derived_steepness, derivative(steep, total),
                     nearly_slope<real>);
     }
-    EXPECT(derive_levels_backward<real>(plan, grads.values, {held, nullptr}, nullptr) == 0);
+    EXPECT(derive_layers_backward<real>(plan, grads.values, {held, nullptr}, nullptr) == 0);
     EXPECT(same_bits(grads.values, derived.values));
 }
 
@@ -170,8 +170,8 @@ TEST(registers_one_by_one_are_the_same_memory) {
     EXPECT(w.forward.swap == w.backward.swap && w.backward.swap == singly<float>(rows + 2));
     Gathered<float> both;
     EXPECT(both.lo() == singly<float>(both.rows) &&
-           both.hi() - both.lo() == most_in_layer * lanes<float>);
-    for (int32_t i = 0; i < most_in_layer; ++i)
-        EXPECT(gathered.at[i].lo == i && gathered.at[i].hi == most_in_layer + i &&
+           both.hi() - both.lo() == most_in_bundle * lanes<float>);
+    for (int32_t i = 0; i < most_in_bundle; ++i)
+        EXPECT(gathered.at[i].lo == i && gathered.at[i].hi == most_in_bundle + i &&
                gathered.at[i].slot == i);
 }

@@ -1,24 +1,24 @@
-// Comparators of a level in lanes: the keys pass of one sample.
+// Comparators of a layer in lanes: the keys pass of one sample.
 #pragma once
 
 #include <nsc/relaxed/comparators.h>
 
 namespace nsc {
 
-// Comparators of one level, gathered: their first wires, then their second ones.
+// Comparators of one layer, gathered: their first wires, then their second ones.
 template <class real>
 struct Gathered {
-    Vec<real> rows[2 * most_in_layer] = {};
+    Vec<real> rows[2 * most_in_bundle] = {};
     real *lo() { return reinterpret_cast<real *>(rows); }
-    real *hi() { return reinterpret_cast<real *>(rows + most_in_layer); }
+    real *hi() { return reinterpret_cast<real *>(rows + most_in_bundle); }
 };
 
 struct GatheredComparators {
     constexpr GatheredComparators() : at() {
-        for (int32_t i = 0; i < most_in_layer; ++i)
-            at[i] = {uint16_t(i), uint16_t(most_in_layer + i), i};
+        for (int32_t i = 0; i < most_in_bundle; ++i)
+            at[i] = {uint16_t(i), uint16_t(most_in_bundle + i), i};
     }
-    Comparator at[most_in_layer];
+    Comparator at[most_in_bundle];
 };
 
 constexpr GatheredComparators gathered;
@@ -54,32 +54,32 @@ inline void copy_or_clear(real *to, const real *from, int64_t count) {
         memset(to, 0, sizeof(real) * count);
 }
 
-// Places for what is kept of comparators in the order of levels, each of whose layers begins with a
+// Registers for what is kept of comparators in the order of layers. A layer begins with a new
 // register.
 template <class real, class P>
-int64_t level_rows(const P &plan) {
-    return plan.comparators / lanes<real> + plan.levels;
+int64_t layer_rows(const P &plan) {
+    return plan.comparators / lanes<real> + plan.layers;
 }
 
-// Calls run(comparators, count, row) for runs of comparators of each level in turn; `row` counts
+// Calls run(comparators, count, row) for runs of comparators of each layer in turn; `row` counts
 // the registers before.
 template <class real, class P, class Run>
-inline void for_each_in_levels(const P &plan, bool backwards, Run run) {
-    constexpr int64_t most = most_in_layer * lanes<real>;
-    const auto rows_of_level = [](int64_t count) {
+inline void for_each_in_layers(const P &plan, bool backwards, Run run) {
+    constexpr int64_t most = most_in_bundle * lanes<real>;
+    const auto rows_of_layer = [](int64_t count) {
         return (count + lanes<real> - 1) / lanes<real>;
     };
     int64_t row = 0;
-    for (int64_t level = 0; backwards && level < plan.levels; ++level)
-        row += rows_of_level(plan.level_end[level] - (level ? plan.level_end[level - 1] : 0));
-    for (int64_t l = 0; l < plan.levels; ++l) {
-        const int64_t level = backwards ? plan.levels - 1 - l : l,
-                      begin = level ? plan.level_end[level - 1] : 0, end = plan.level_end[level];
-        if (backwards) row -= rows_of_level(end - begin);
+    for (int64_t layer = 0; backwards && layer < plan.layers; ++layer)
+        row += rows_of_layer(plan.layer_end[layer] - (layer ? plan.layer_end[layer - 1] : 0));
+    for (int64_t l = 0; l < plan.layers; ++l) {
+        const int64_t layer = backwards ? plan.layers - 1 - l : l,
+                      begin = layer ? plan.layer_end[layer - 1] : 0, end = plan.layer_end[layer];
+        if (backwards) row -= rows_of_layer(end - begin);
         for (int64_t i = begin; i < end; i += most)
-            run(plan.in_levels + i, end - i < most ? end - i : most,
+            run(plan.in_layers + i, end - i < most ? end - i : most,
                 row + (i - begin) / lanes<real>);
-        if (!backwards) row += rows_of_level(end - begin);
+        if (!backwards) row += rows_of_layer(end - begin);
     }
 }
 
@@ -97,11 +97,11 @@ inline bool are_extreme(const P &plan, const real *y, real steepness) {
 // Runs all comparators on y in place. What is kept of a run begins at its first register; behind it
 // `keep` is called.
 template <bool careful, class real, class Kept, class Keep, class P>
-void compare_levels(const P &plan, real *y, real steepness, Kept kept, Keep keep) {
+void compare_layers(const P &plan, real *y, real steepness, Kept kept, Keep keep) {
     Gathered<real> both;
     real *lo = both.lo(), *hi = both.hi();
     const Vec<real> steepnesses = all(steepness);
-    for_each_in_levels<real>(plan, false, [&](const Comparator *at, int64_t count, int64_t row) {
+    for_each_in_layers<real>(plan, false, [&](const Comparator *at, int64_t count, int64_t row) {
         for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
         const int32_t rows = int32_t((count + lanes<real> - 1) / lanes<real>);
         compare<real, careful, 1>(plan, rows, gathered.at, both.rows, &steepnesses, kept.from(row));
@@ -110,27 +110,27 @@ void compare_levels(const P &plan, real *y, real steepness, Kept kept, Keep keep
     });
 }
 
-// Runs all comparators on y in place. Keeps nothing, or derivatives in the order of levels.
+// Runs all comparators on y in place. Keeps nothing, or derivatives in the order of layers.
 template <class real, class Kept, class P>
-void compare_levels(const P &plan, real *y, real steepness, Kept kept) {
+void compare_layers(const P &plan, real *y, real steepness, Kept kept) {
     const auto nothing = [](const Comparator *, int64_t) {};
     if (are_extreme(plan, y, steepness))
-        compare_levels<true>(plan, y, steepness, kept, nothing);
+        compare_layers<true>(plan, y, steepness, kept, nothing);
     else
-        compare_levels<false>(plan, y, steepness, kept, nothing);
+        compare_layers<false>(plan, y, steepness, kept, nothing);
 }
 
 // Runs all comparators on y in place. The weights go to their slots.
 template <class real, class P>
-void compare_levels_to_slots(const P &plan, real *y, real steepness, Weights<real> w) {
+void compare_layers_to_slots(const P &plan, real *y, real steepness, Weights<real> w) {
     using Relaxation = typename P::Relaxation;
     struct Held {
         Weights<Vec<real>> from(int64_t) const {
-            return weights_at<Relaxation>(rows, most_in_layer);
+            return weights_at<Relaxation>(rows, most_in_bundle);
         }
         Vec<real> *rows;
     };
-    Vec<real> rows[arrays<Relaxation> * most_in_layer];
+    Vec<real> rows[arrays<Relaxation> * most_in_bundle];
     const Held kept = {rows};
     const Weights<real> held = singly<real>(kept.from(0));
     const auto keep = [&](const Comparator *at, int64_t count) {
@@ -145,9 +145,9 @@ void compare_levels_to_slots(const P &plan, real *y, real steepness, Weights<rea
         }
     };
     if (are_extreme(plan, y, steepness))
-        compare_levels<true>(plan, y, steepness, kept, keep);
+        compare_layers<true>(plan, y, steepness, kept, keep);
     else
-        compare_levels<false>(plan, y, steepness, kept, keep);
+        compare_layers<false>(plan, y, steepness, kept, keep);
 }
 
 // Calls add(part, slot) for slots in the order of `sum_of_parts`, and returns this sum.
@@ -163,17 +163,17 @@ inline real sum_of_slots(const P &plan, Add add) {
 // Turns the gradient of the values, in place in `grad`, and of the weights into the gradient of x;
 // returns the gradient of the steepness. Overwrites the gaps.
 template <class real, class P>
-real compare_levels_backward(const P &plan, real *grad, const real *weight_grad, real steepness,
+real compare_layers_backward(const P &plan, real *grad, const real *weight_grad, real steepness,
                              Weights<real> w) {
     using Relaxation = typename P::Relaxation;
     Gathered<real> both;
-    Vec<real> rows[arrays<Relaxation> * most_in_layer] = {}, into_rows[most_in_layer] = {},
-                                        part_rows[most_in_layer];
-    const Weights<Vec<real>> kept = weights_at<Relaxation>(rows, most_in_layer);
+    Vec<real> rows[arrays<Relaxation> * most_in_bundle] = {}, into_rows[most_in_bundle] = {},
+                                        part_rows[most_in_bundle];
+    const Weights<Vec<real>> kept = weights_at<Relaxation>(rows, most_in_bundle);
     const Weights<real> held = singly<real>(kept);
     real *lo = both.lo(), *hi = both.hi(), *into = singly<real>(into_rows),
          *part = singly<real>(part_rows);
-    for_each_in_levels<real>(plan, true, [&](const Comparator *at, int64_t count, int64_t) {
+    for_each_in_layers<real>(plan, true, [&](const Comparator *at, int64_t count, int64_t) {
         for (int64_t k = 0; k < count; ++k) {
             lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
             const int32_t slot = at[k].slot;
@@ -193,21 +193,21 @@ real compare_levels_backward(const P &plan, real *grad, const real *weight_grad,
     return sum_of_slots<real>(plan, [&](real &part, int64_t slot) { part += w.gap[slot]; });
 }
 
-// The same for gradients of the values alone, given the derivatives in the order of levels.
+// The same for gradients of the values alone, given the derivatives in the order of layers.
 // `by_slot` has two places for each slot where the gradient of the steepness is wanted, as samples
 // in lanes fuse the product of both with the sum.
 template <class real, class P>
-real derive_levels_backward(const P &plan, real *grad, Derivatives<Vec<real>> kept, real *by_slot) {
+real derive_layers_backward(const P &plan, real *grad, Derivatives<Vec<real>> kept, real *by_slot) {
     Gathered<real> both;
     real *lo = both.lo(), *hi = both.hi();
-    for_each_in_levels<real>(plan, true, [&](const Comparator *at, int64_t count, int64_t row) {
+    for_each_in_layers<real>(plan, true, [&](const Comparator *at, int64_t count, int64_t row) {
         for (int64_t k = 0; k < count; ++k) lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
         for (int64_t k = 0; by_slot && k < count; ++k) {
             real *const pair = by_slot + 2 * at[k].slot;
             pair[0] = hi[k] - lo[k], pair[1] = singly<real>(kept.steepness + row)[k];
         }
         for (int64_t r = 0; r * lanes<real> < count; ++r)
-            move_gradients<real>(both.rows[r], both.rows[most_in_layer + r], kept.share[row + r]);
+            move_gradients<real>(both.rows[r], both.rows[most_in_bundle + r], kept.share[row + r]);
         for (int64_t k = 0; k < count; ++k) grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
     });
     if (!by_slot) return 0;
