@@ -1,6 +1,11 @@
 """The kernel library: C++ and CUDA headers that do not depend on a network. Kernels include them.
 
 A compiler gets one text: `expanded` puts each header in the place of its first `#include <nsc/...>`.
+
+What runs a kernel does not depend on its network, so it is a library that C++ programmers read and test as
+such. The text of a kernel has its network: counts and tables, straight-line code of an exact kernel, stages
+of a filter. A build's key covers the expanded text, and a package names the library that it was written for
+by its digest.
 """
 
 from __future__ import annotations

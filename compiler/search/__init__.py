@@ -3,6 +3,10 @@
 The order of the files: goal (what is searched, what a network costs), patterns (0-1 inputs), engine (what
 tries candidates, in C++), rounds (so many candidates on an island), deletions (what is tried first on a given
 network), islands (rounds side by side, and the state between them), starting (what a search begins with).
+
+A search tries millions of networks in a second. The network is data, so one library serves all searches. A
+round of 2^18 candidates is a function of its input, so searches can be repeated and resumed, and a worker
+that dies costs a round. Each result is proved once more, by `compiler/verify`.
 """
 
 from nsc.compiler.search.engine import Comparators, Effort, Engine, Problem, Standing

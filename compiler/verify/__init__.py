@@ -1,4 +1,14 @@
-"""Verification: whether a network has a property: proved, refuted or unproved."""
+"""Verification: whether a network has a property: proved, refuted or unproved.
+
+A property becomes one question: does each of some wires carry its rank for every 0-1 input? A sample of
+inputs comes first, then the cheapest exact method that applies (`ladder`). A proof names the digest of the
+network's canonical form, so it holds in every format and layering. Nobody needs to trust the prover: a
+certificate has the steps of a method, of few kinds, and a checker can follow each step from the text alone.
+
+Commands, `nsc.verify` and `nsc.c_header` prove anew. Operators and filters keep their proofs in the folder
+of the build cache (`keeping`), because every process would pay for them. A kept proof is trusted as much as
+the libraries beside it: whoever can write there can run code in the process.
+"""
 
 from nsc.compiler.verify.certificate import CERTIFICATE_FORMAT, certify
 from nsc.compiler.verify.check import check_proof, read_proof

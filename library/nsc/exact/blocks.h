@@ -28,8 +28,8 @@ NSC_STEP void run_network(typename Form::Item *items) {
 // Sorts a register's samples, whose values lie side by side.
 template <class Network, class Form, class Stored>
 NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form::Key> values,
-                         Stored *indices, Vec<typename Form::Key> descending,
-                         typename Form::Item *block) {
+                            Stored *indices, Vec<typename Form::Key> descending,
+                            typename Form::Item *block) {
     using Key = typename Form::Key;
     using Index = typename Form::Index;
     using Item = typename Form::Item;
@@ -80,8 +80,8 @@ NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form
 // Sorts so many registers of samples that are neighbours in memory.
 template <class Network, class Form, int registers, class Stored>
 NSC_NOINLINE void sort_columns(Span<const typename Form::Key> x, Span<typename Form::Key> values,
-                            Stored *indices, Vec<typename Form::Key> descending,
-                            typename Form::Item *block) {
+                               Stored *indices, Vec<typename Form::Key> descending,
+                               typename Form::Item *block) {
     using Key = typename Form::Key;
     using Index = typename Form::Index;
     using Item = typename Form::Item;

@@ -1,5 +1,8 @@
 // Values sorted with their indices: a key and its index are one item, so that ties keep their
 // order.
+//
+// An item is an integer of twice the width; for 32-bit keys it is a double in [1, 2) where a
+// processor has no minimum of 64-bit numbers.
 #pragma once
 
 #include <nsc/elements.h>

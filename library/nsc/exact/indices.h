@@ -76,7 +76,7 @@ NSC_STEP void store_tile_of_indices(Vec<Index> *tile, Stored *rows, int64_t stri
 // and those of all NaN, so that their bits are lost.
 template <int64_t outputs, class Key, class Stored>
 NSC_NOINLINE void fetch_values(Span<const Key> x, Span<Key> values, const Stored *indices,
-                            int64_t samples) {
+                               int64_t samples) {
     for (int64_t s = 0; s < samples; ++s) {
         for (int64_t o = 0; o < outputs; ++o) {
             const int64_t to = values.offset(o, s);

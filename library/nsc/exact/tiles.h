@@ -1,4 +1,7 @@
 // Tiles: rows in memory to registers whose lanes are the rows, by a transpose of few shuffles.
+//
+// A tile has 16 bytes of each row. Values that are sorted along the first axis need no tile: their
+// lanes lie side by side.
 #pragma once
 
 #include <nsc/registers.h>

@@ -1,4 +1,15 @@
 // Butterflies on groups of columns.
+//
+// A processor has too few registers for the 16 wires of a codelet and their weights. So a codelet
+// runs as butterflies: comparators of two layers on four wires. The weights of a butterfly stay in
+// registers for all columns of a group, and its rows stay in the first-level cache. One loop
+// serves every network.
+//
+// The backward pass keeps the differences that gradients of weights need, for one group of columns
+// and one segment of its steps at a time. It runs forward again in front of each segment but the
+// last. P of a bitonic network of 512 wires or fewer is one segment. A group has 128 bytes of each
+// row: two to eight blocks, whose products share the sums over lanes. Weights are computed anew,
+// so the forward pass saves only its inputs.
 #pragma once
 
 #include <nsc/relaxed/plan.h>

@@ -1,4 +1,9 @@
 // A call: its operands, and how its columns are cut.
+//
+// The shapes of a call alone decide how its columns are cut: at most 16 chunks a sample, 8 with a
+// factored merge. Sums over a row are trees, losses add up in float64, and chunks are added in
+// order. So bits depend neither on threads nor on the batch. From eight samples on, a thread takes
+// whole samples through all passes; threads share out the columns of fewer samples.
 #pragma once
 
 #include <nsc/relaxed/butterflies.h>

@@ -1,4 +1,9 @@
 // Columns of P in lanes, and their losses.
+//
+// P of 1,024 wires takes 4 MB a sample. A loss reads a block of columns and forgets it, and the
+// same pass finds the gradient. The gradient is the derivative of the value returned. Logarithms
+// are cut at -80 in both types, because a single weight below e^-87 is 0 in float32. P begins at
+// 2^72 and is scaled where it is stored, so that small products stay normal numbers.
 #pragma once
 
 #include <nsc/relaxed/routings.h>

@@ -9,6 +9,17 @@
 //
 // A column of A is zero outside of its half of the wires. All factors and sums are of numbers that
 // are not negative.
+//
+// In front of the merge a column stays in its half of the wires, and the merge has more than half
+// of the comparators that a column meets. The tables of B take n * n / 16 + 16 n numbers and a few
+// thousand operations. The way back adds up the gradients of tables, and takes them through the
+// merge once a sample. What p lacks to 1 is the same sum over all other ranks, so it is a sum too.
+//
+// It serves sorters of 64 wires and more (128 with AVX2), and losses of ranks or of intervals that
+// are equal or disjoint. All else takes P whole: other losses, shares, intervals that share some
+// ranks, the error-free form, and samples of which few columns count. Rows of the B of any network
+// could be routed by its mirrored butterflies, but what lies between rows and columns then takes
+// what that saves. compiler/relaxed says which networks end in such a merge.
 #pragma once
 
 #include <nsc/relaxed/block_paths.h>

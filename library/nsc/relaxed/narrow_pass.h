@@ -1,4 +1,11 @@
 // P of few wires: a lane is a sample in every pass.
+//
+// Up to 32 wires P of a few samples fits the caches, so for P and for losses a lane is a sample
+// and not a column. Weights fill registers, no sum runs over lanes, nothing is computed twice, and
+// a column meets only the comparators of its light cone. Butterflies may join comparators of
+// different codelets. A small batch leaves lanes idle and runs in the same way, as bits must not
+// depend on the batch. The forward pass keeps its weights, about as many bytes as P. Payloads and
+// rows of P take the general routing, whose lanes are columns.
 #pragma once
 
 #include <nsc/relaxed/call.h>

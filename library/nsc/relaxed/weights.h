@@ -1,4 +1,9 @@
 // Weights of comparators, in C++ and in CUDA.
+//
+// Both tails: 1 - f(v) has no digits left where f(v) rounds to 1. So keep = f(v) and swap = f(-v)
+// are each computed from their own tail, and both are kept. A mix is a sum of products of
+// non-negative numbers, so nothing cancels. Values move towards each other by the smaller weight
+// times their difference: two operations, as exact as four.
 #pragma once
 
 #include <nsc/relaxed/relaxations.h>

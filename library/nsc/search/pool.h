@@ -1,4 +1,9 @@
 // A pool of 0-1 inputs, and whether comparators leave the right values on the outputs for each.
+//
+// A search keeps the first layers as they are. These leave few 0-1 patterns: 168 of 65,536 after
+// four layers on 16 wires, 26,081 of 2^40 after seven layers of the smallest known sorter of 40
+// wires. A selection needs only patterns with as many zeros as its ranks, or one more. So the pool
+// is mostly complete, and to pass it is a proof.
 #pragma once
 
 #include <nsc/registers.h>

@@ -1,4 +1,10 @@
 // What the text of a filter says of its window: sizes, and the stages that make lists and results.
+//
+// The windows of neighbouring pixels have most values in common, so stages share them. By columns:
+// columns of pixels are sorted, then merged to lists; a list that several windows need is made
+// once and read at a shift, as in separable sorting networks (Adams, SIGGRAPH 2021). By rows: the
+// pixels of a window's row are sorted, then rows are merged; what windows below each other share
+// then lies at one place, so a step makes eight rows of results in registers and writes no list.
 #pragma once
 
 #include <nsc/attributes.h>

@@ -4,6 +4,15 @@
 // item asks for one rank, and one path leads there from each wire: a level of the merge leaves half
 // of the numbers, those on the way to the rank. What leaves the way adds up to what p lacks to 1;
 // all sums are of numbers that are not negative.
+//
+// A column goes through the merge by itself. Each layer leaves half of its numbers, those on the
+// way to its rank; what leaves the way adds up to what p lacks to 1. A few lanes hold the numbers
+// of a column in registers. The way back leaves n / 2 products a column, and the kernel of the
+// sums adds up the products of each comparator in the order of the ranks. This serves targets that
+// are ranks, on 128 to 2,048 wires. By the instructions of its PTX the cross entropy with its
+// gradient takes 17 % fewer on 128 wires, 15 % on 256, 25 % on 512 and 1,024, and keeps about half
+// of the rows. In return codelets end in front of the merge, so that P takes 1 % more on 128 and
+// 256 wires and 4 % on 1,024.
 #pragma once
 
 #include <nsc/relaxed/cuda/losses.h>

@@ -1,4 +1,9 @@
 // What a CUDA kernel's text says of its network: counts, tables and straight-line code.
+//
+// CUDA shares polynomials, sigmoids, mixes and losses with C++, but not the order in which
+// comparators run: keys take rounds of comparators that share no wire, and routing takes tiles of
+// columns in shared memory, 8 bytes of a row on each lane. compiler/relaxed decides rounds, stages
+// and threads. No sum is atomic.
 #pragma once
 
 #include <nsc/integers.h>

@@ -1,4 +1,16 @@
 // The routing pass on a GPU: payloads, losses and their gradients through the codelets.
+//
+// NVRTC takes most of its time for the backward routing, so one function serves both directions.
+// The gradient of a weight is the product of two differences: of what runs forwards, in front of
+// the comparator, and of what runs backwards, behind it. In a reversed routing payload and
+// gradient change places. What a codelet loads is kept for the way back: in shared memory up to 16
+// wires, in memory of the call beyond. The last codelets run only if a call asks for their result.
+//
+// Three designs were counted and not kept, on bitonic 1024. To share the difference between mix
+// and gradient takes 6.9 instructions of a warp instead of 4.9 forward, and 29 instead of 24
+// backward. On tensor cores, with a float32 as two parts of TF32, a codelet takes 1.2 times fewer
+// instructions, but errors of P grow from 7e-7 to 5e-6. To keep the rows of every second stage
+// would halve what is kept, but the other rows find no room beside the tile.
 #pragma once
 
 #include <nsc/relaxed/cuda/codelets.h>
