@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -17,8 +15,6 @@ from nsc.version import VERSION
 
 ARITHMETIC = MODULES[: MODULES.index("colours")]
 WIDE = {"width": 1400, "height": 900}
-# How the pages of each test looked at its end: to look at.
-SCREENSHOTS = Path(__file__).parents[1] / "output" / "explorer"
 
 
 @pytest.fixture(scope="session")
@@ -44,11 +40,8 @@ def errors() -> list[str]:
 
 
 @pytest.fixture
-def opened(browser: Browser, errors: list[str], tmp_path, request) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens the explorer of a network; no page may complain.
-
-    The last page of a test leaves a screenshot.
-    """
+def opened(browser: Browser, errors: list[str], tmp_path) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens the explorer of a network; no page may complain."""
     pages = []
 
     def open_page(network, n=None, *, link="", select=None, start=None, **options) -> Page:
@@ -66,9 +59,6 @@ def opened(browser: Browser, errors: list[str], tmp_path, request) -> Iterator[C
         return page
 
     yield open_page
-    if pages:
-        name = re.sub(r"\W+", "-", request.node.name.removeprefix("test_")).strip("-")
-        pages[-1].screenshot(path=SCREENSHOTS / f"{name}.png")
     for page in pages:
         page.close()
     assert errors == []

@@ -78,7 +78,7 @@ def test_fingers_hit_every_control(opened, network, n):
     assert page.evaluate(small) == []
 
 
-@pytest.mark.parametrize(("network", "n"), [("bitonic", 64), (TURNED, None)], ids=["64", "turned"])
+@pytest.mark.parametrize(("network", "n"), [("bitonic", 16), (TURNED, None)], ids=["16", "turned"])
 def test_words_are_explained_where_they_stand(opened, network, n):
     page = opened(network, n, **PHONE)
     for link in looked(page, LOOKS):
