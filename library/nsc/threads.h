@@ -6,7 +6,7 @@
 
 namespace nsc {
 
-// What a call answers. The numbers are those of nsc.contract.interface.
+// The status of a call, numbered as in nsc.contract.interface.
 enum Status {
     ok = 0,
     out_of_memory = 1,

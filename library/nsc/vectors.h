@@ -1,4 +1,4 @@
-// Arithmetic on registers beyond that of the language.
+// Arithmetic on registers that the language lacks.
 #pragma once
 
 #include <nsc/attributes.h>
@@ -98,9 +98,9 @@ inline Vec<double> in_doubles(Vec<real> v, int64_t which) {
     return __builtin_convertvector(part, Vec<double>);
 }
 
-// Adds the lanes of p whose numbers differ in one bit, and those of q. Lanes without the bit hold
-// the sums of p, lanes with it those of q. Half of the summands stay in their lanes and need no
-// shuffle.
+// Adds the lanes of p whose numbers differ in one bit, and the same lanes of q. Lanes without the
+// bit hold the sums of p, lanes with it the sums of q. Half of the summands stay in their lanes and
+// need no shuffle.
 template <class real, int bit, int... places>
 inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
     constexpr int width = lanes<real>;

@@ -24,7 +24,7 @@ struct Lying {
 using ExactSort = Status (*)(const void *x, const Lying &lying, void *values, void *indices,
                              int32_t index_bytes, bool descending, void *pool);
 
-// A kernel of a package, that of `nsc compile`.
+// A kernel of a package that `nsc compile` wrote.
 struct Kernel {
     const char *spec;  // as programs call it
     const char *name;  // of its package, for messages
@@ -43,7 +43,7 @@ using FilterFunction = Status (*)(const void *x, const int64_t *lengths, const i
                                   const int64_t *before, void *values, int32_t mode,
                                   const void *outside, void *pool);
 
-// A filter of a package, that of `nsc filter`.
+// A filter of a package that `nsc filter` wrote.
 struct Filter {
     const char *window;  // its sizes and rank, as names of filters begin
     const char *name;    // of its package, for messages
@@ -52,7 +52,7 @@ struct Filter {
     const Filter *next;
 };
 
-// What the libraries of a process have brought.
+// The kernels and filters that the libraries of a process have brought.
 struct Listed {
     const Kernel *kernels;
     const Filter *filters;

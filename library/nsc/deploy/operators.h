@@ -19,7 +19,7 @@
 #pragma GCC visibility push(hidden)
 namespace nsc::deploy {
 
-// The schemas are those of nsc.runtime.dispatch and nsc.operators.
+// nsc.runtime.dispatch and nsc.operators have the same schemas.
 struct Operator {
     const char *name, *schema;
     void (*run)(StableIValue *, uint64_t, uint64_t);

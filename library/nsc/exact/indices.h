@@ -73,7 +73,7 @@ NSC_STEP void store_tile_of_indices(Vec<Index> *tile, Stored *rows, int64_t stri
 }
 
 // Sets `outputs` values of so many samples to those at their indices: keys of -0 and 0 are equal,
-// and those of all NaN, so that their bits are lost.
+// and the keys of all NaN, so that their bits are lost.
 template <int64_t outputs, class Key, class Stored>
 NSC_NOINLINE void fetch_values(Span<const Key> x, Span<Key> values, const Stored *indices,
                                int64_t samples) {

@@ -55,8 +55,8 @@ Status exact_sort(const Input<typename Element::Key> &input, void *values, void 
 
 }  // namespace nsc
 
-// Defines nsc_exact_sort for values of a type. It sorts `samples` of each of `slabs`, of these a
-// part, see Input. index_bytes: 8, 4, or 0 for values alone. descending: 0 or 1.
+// Defines nsc_exact_sort for values of a type. It sorts `samples` in every one of `slabs`, of these
+// a part, see Input. index_bytes: 8, 4, or 0 for values alone. descending: 0 or 1.
 #define NSC_EXACT_KERNEL(Network, Element)                                                        \
     NSC_API int32_t nsc_exact_sort(const void *x, int64_t slabs, int64_t samples, int64_t slab,   \
                                    int64_t wire, int64_t sample, void *values, void *indices,     \

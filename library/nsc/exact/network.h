@@ -1,4 +1,4 @@
-// What the text of an exact kernel says of its network: counts, tables and straight-line code.
+// The network of an exact kernel, as its text has it: counts, tables and straight-line code.
 #pragma once
 
 #include <nsc/integers.h>

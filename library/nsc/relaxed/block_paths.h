@@ -10,8 +10,8 @@ namespace nsc {
 constexpr int64_t merge_block = 16, merge_block_layers = 4;
 
 // The last four layers on the wires of a block, which join wires 8, 4, 2 and 1 apart. A row has a
-// number for each of these wires. Each layer halves the ranks that paths can still reach: `sub` is
-// the number of a part of 2 d ranks, in front of comparators d wires apart.
+// number for every one of these wires. Each layer halves the ranks that paths can still reach:
+// `sub` is the number of a part of 2 d ranks, in front of comparators d wires apart.
 template <class real>
 struct BlockPaths {
     typedef real Row __attribute__((vector_size(merge_block * sizeof(real))));
@@ -47,8 +47,8 @@ struct BlockPaths {
             each_rank<d / 2, 2 * sub + 1>(one, visit);
         }
     }
-    // Takes gradients of the ranks' products back to `grad`, that of `from`, and writes those of
-    // the weights.
+    // Takes gradients of the ranks' products back to `grad`, the gradient of `from`, and writes the
+    // gradients of the weights.
     template <int d = 8, int sub = 0>
     NSC_STEP void back(const Row &from, const Row *of_ranks, Row &grad, real *weight_grads,
                        int64_t stride) const {

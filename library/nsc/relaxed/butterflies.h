@@ -50,7 +50,7 @@ int64_t most_segments(const P &plan) {
     return 1 + group_blocks * plan.comparators / (kept_room(plan) - 4 * group_blocks);
 }
 
-// Calls visit(c, m, a, b) for each comparator c, whose weights are m, on each of `blocks`, and
+// Calls visit(c, m, a, b) for each comparator c, whose weights are m, on every one of `blocks`, and
 // ended() behind each.
 template <Pattern pattern, bool backwards, class real, class P, class Visit, class Ended>
 NSC_STEP void mix_butterfly(const P &plan, const Butterfly &butterfly, uint32_t blocks,

@@ -152,10 +152,10 @@ struct Call {
     const Butterfly *butterflies() const {
         return is_reversed(routing) ? plan.mirrored_butterflies : plan.butterflies;
     }
-    // Finds the blocks that each butterfly is run on, a bit for each of the `used` blocks of a
+    // Finds the blocks that each butterfly is run on, a bit for every one of the `used` blocks of a
     // group from block `first` on. For P these are the blocks that the butterfly is reached by, or
     // that it reaches; for any other payload, all, and for rows of P of a long network. `cones` are
-    // those of the group's word.
+    // the cones of the group's word.
     void find_blocks(uint8_t *on, const uint64_t *cones, int64_t sample, int64_t first,
                      int64_t used) const {
         // Copies, as a byte that is written might be part of the plan to the compiler.
@@ -198,7 +198,7 @@ struct Call {
     static int64_t word_of(int64_t group) {
         return group * group_blocks * lanes<real> / cone_columns / 64;
     }
-    // A word of the light cones of the butterflies, with a factored merge or without. Those of a
+    // A word of the light cones of the butterflies, with a factored merge or without. Cones of a
     // long network are found in `memory`, where there is room for them and for a word of each wire.
     const uint64_t *cones_of(int64_t word, bool is_factored, uint64_t *memory) const {
         const int64_t count = is_factored ? plan.front_count : plan.butterfly_count;
@@ -209,7 +209,7 @@ struct Call {
         }
         return (is_factored ? plan.front_reached_by : plan.reached_by) + word * count;
     }
-    // Of butterflies that are reached by cones.
+    // The steps of butterflies that are reached by cones.
     void find_cone_blocks(uint8_t *on, const uint64_t *cones, int64_t count, int64_t first,
                           int64_t used) const {
         const uint32_t every = (uint32_t(1) << used) - 1;

@@ -42,8 +42,8 @@ inline Probability<double> in_doubles(Probability<real> of, int64_t which) {
     return {nsc::in_doubles<real>(of.p, which), nsc::in_doubles<real>(of.rest, which)};
 }
 
-// The truths of a block of columns, one in each lane: those of a sample, or a column of several.
-// Lanes that have none count nothing.
+// The truths of a block of columns, one in each lane: columns of a sample, or a column of several
+// samples. Lanes that have none count nothing.
 template <class real>
 struct Truths {
     // Takes `width` truths; target_of(k) is the target of lane k, column_of(k) its column.
@@ -63,7 +63,7 @@ struct Truths {
     }
     // The lanes whose truth a row is in.
     auto has(int64_t row) const { return (first <= all(real(row))) & (last >= all(real(row))); }
-    // What each lane's item has of a row.
+    // How much of a row each lane's item has.
     Vec<real> share(int64_t row) const {
         if (!shares) return has(row) ? part : Vec<real>{};
         if (adjacent) return load(share_of[0] + row * stride, width);
@@ -71,7 +71,7 @@ struct Truths {
         for (int64_t k = 0; k < width; ++k) found[k] = share_of[k][row * stride];
         return found;
     }
-    // What an entry of each lane's column counts.
+    // How much an entry of each lane's column counts.
     template <class Loss>
     Vec<real> entry_weights(int64_t wires) const {
         Vec<real> found = {};
@@ -106,7 +106,7 @@ Probability<real> probability_of(const P &plan, Columns<real> block, const Truth
     return probability<real>(inside, outside);
 }
 
-// Adds losses, given those of the truths' lanes before their weights.
+// Adds losses, given the losses of the truths' lanes before their weights.
 template <class Loss, class P, class real>
 void add_weighted(const P &plan, const Vec<double> *of_lanes, const Truths<real> &truths,
                   double *losses) {
@@ -152,7 +152,7 @@ NSC_NOINLINE void add_losses(const P &plan, Columns<real> block, const Truths<re
         add_losses_of_entries<Loss>(plan, block, rests_of_columns(plan, block), truths, losses);
 }
 
-// Slopes times what their columns count. Those of columns that count nothing may be infinite.
+// Slopes times what their columns count. Slopes of columns that count nothing may be infinite.
 template <class real>
 inline Vec<real> weighted(Vec<real> weights, Vec<real> slope) {
     return weights != 0 ? weights * slope : Vec<real>{};
@@ -188,7 +188,7 @@ NSC_NOINLINE void find_loss_gradient(const P &plan, Columns<real> block, Columns
         for (int64_t k = 0; k < truths.width; ++k) grad[truths.rank[k]][k] = slope[k];
         return;
     }
-    // Of several ranks that are almost certain the slope stands negated at the others, which is the
+    // If several ranks are almost certain, the slope stands negated at the others, which is the
     // same, as columns sum to 1. Mixes of equal slopes differ in the last place, in which a small
     // gradient would drown.
     const auto negated = is_large<real>(p.p) & (truths.first != truths.last);
@@ -197,8 +197,8 @@ NSC_NOINLINE void find_loss_gradient(const P &plan, Columns<real> block, Columns
         grad[row] = (truths.has(row) ^ negated) ? found : Vec<real>{};
 }
 
-// The gradient of the shares of columns. That of lane k begins at grads[k] and lies as the shares;
-// weights have none.
+// The gradient of the shares of columns. The gradient of lane k begins at grads[k] and lies as the
+// shares; weights have none.
 template <class Loss, class P, class real>
 NSC_NOINLINE void find_share_gradient(const P &plan, Columns<real> block,
                                       const Truths<real> &truths, real *const *grads) {

@@ -32,13 +32,13 @@ inline bool are_extreme(const Vec<real> *values, int64_t count, Vec<real> steepn
         largest = size > largest ? size : largest;
     }
     const Vec<real> factor =
-        4 * Relaxation::template stretch<real>(Vec<real>{});  // no stretch is larger than that of 0
+        4 * Relaxation::template stretch<real>(Vec<real>{});  // the largest stretch is the one of 0
     const auto finite =
         from_bits<real>(largest) * (factor + factor * steepness) < real(__builtin_inf());
     return any(~finite);
 }
 
-// What comparators do to gradients of the values, by slot. The gradients of the two wires move
+// How comparators change gradients of the values, by slot. The gradients of the two wires move
 // towards each other by `share` of their difference. Where the last bit of a share is set, the
 // larger value is on the first wire, and the gradients change places before. The gradient of the
 // steepness is the difference hi - lo times `steepness`, if that is wanted.
@@ -147,7 +147,7 @@ NSC_NOINLINE void compare(const P &plan, int32_t count, const Comparator *at,
     }
 }
 
-// From gradients of the mixed values, in place, and of the weights to those of the values;
+// From gradients of the mixed values, in place, and of the weights to gradients of the values;
 // `steepness_grad`, unless it is null, takes each comparator's part of the gradient of the
 // steepness.
 template <class real, class Relaxation>

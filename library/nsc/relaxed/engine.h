@@ -21,7 +21,7 @@ void *open_plan(const AnyNetwork *network) {
 }  // namespace nsc
 
 // Defines the functions of a relaxation for an arithmetic type, whose names end in the suffix. They
-// are those of a kernel with a plan in front.
+// are a kernel's functions with a plan in front.
 #define NSC_ENGINE(Relaxation, real, suffix)                                                       \
     NSC_API void *nsc_open(const nsc::AnyNetwork *network) {                                       \
         return nsc::open_plan<Relaxation>(network);                                                \

@@ -1,9 +1,10 @@
 // The cross entropy of a network that ends in a merge of all its wires, as a bitonic sorter does.
 //
-// P = B A, where the merge is B. An item needs one entry of its column of P, or the sum of those of
-// an interval of ranks: the sum over wires of B[rank, wire] A[wire, item]. Through the merge one
-// path leads from each wire to each rank, so an entry of B is a product of weights, one per layer.
-// The last four layers are a factor of their own, so that few numbers stand for all of B:
+// P = B A, where the merge is B. An item needs one entry of its column of P, or the sum of the
+// entries of an interval of ranks: the sum over wires of B[rank, wire] A[wire, item]. Through the
+// merge one path leads from each wire to each rank, so an entry of B is a product of weights, one
+// per layer. The last four layers are a factor of their own, so that few numbers stand for all of
+// B:
 //
 //     B[rank, wire] = tile[rank, wire % 16] block[rank / 16, wire].
 //
@@ -27,7 +28,7 @@
 
 namespace nsc {
 
-// What stands for 1 in A and in blocks, so that `unit` stands for it in their product.
+// This number stands for 1 in A and in blocks, so that `unit` stands for it in their product.
 template <class real>
 constexpr real side_unit = real(0x1p36);
 
@@ -71,9 +72,10 @@ struct Merge {
     static int64_t block_layers(const P &plan) { return plan.merge_layers - merge_block_layers; }
     static int64_t weight_reals(const P &plan) { return plan.merge_layers * half(plan); }
     static int64_t tile_reals(const P &plan) { return merge_block * plan.wires; }
-    // Of a table, for a half of the wires.
+    // Reals of a table of rows, for a half of the wires.
     static int64_t row_reals(const P &plan) { return blocks_of(plan) * half(plan); }
-    // Of the tables of tiles that rows go with, and of all tables of rows for a half of the wires.
+    // Reals of the tables of tiles that rows go with, and of all tables of rows for a half of the
+    // wires.
     static int64_t tile_reals(const P &plan, Form form) {
         return form == of_ranks ? 2 * tile_reals(plan) : 2 * tile_reals(plan) + merge_block;
     }
@@ -85,8 +87,8 @@ struct Merge {
                2 * row_reals(plan, form) +
                (form == of_ranks ? 0 : tile_reals(plan) + 2 * plan.wires);
     }
-    // Of the sums of a half of the columns, behind the slots. Of ranks the tables for other ranks
-    // have no gradients.
+    // Reals of the sums of a half of the columns, behind the slots. With targets that are ranks the
+    // tables for other ranks have no gradients.
     static int64_t sum_reals(const P &plan, Form form) {
         return form == of_ranks ? tile_reals(plan) + row_reals(plan)
                                 : tile_reals(plan, form) + row_reals(plan, form);
@@ -122,7 +124,7 @@ struct Merge {
     real *sums_of(Sums<real> sums, RowTable table, int64_t block) const {
         return sums.rows + place_of(table, block);
     }
-    // Where the row of a long interval is, or that of all other ranks.
+    // The place of the row of a long interval, or of the row of all other ranks.
     int64_t place_of_long(int64_t number, bool of_others) const {
         return 2 * row_reals(plan) + (2 * number + of_others) * half(plan);
     }
@@ -352,9 +354,9 @@ struct Merge {
 
     static constexpr int64_t parts_of_tile = merge_block / lanes<real>;  // registers of its rows
 
-    // What a column's sum is over: a row times a tile, and maybe another row. These are places in
-    // tables, those of numbers and those of gradients; -1 if there is no other row. The row of an
-    // interval goes with a tile of ones.
+    // A column's sum is over a row times a tile, and maybe another row. These are places in tables
+    // of numbers and in tables of gradients; -1 if there is no other row. The row of an interval
+    // goes with a tile of ones.
     struct Term {
         int64_t row, tile, other;
     };
@@ -367,8 +369,8 @@ struct Merge {
                 of_others ? place_of(of_other_blocks, block) : -1};
     }
 
-    // Adds the gradients of the merge's weights to those of the slots, `first.slots`, given the
-    // sums of the halves of the columns.
+    // Adds the gradients of the merge's weights to the gradients of the slots, `first.slots`, given
+    // the sums of the halves of the columns.
     NSC_NOINLINE void backward(Sums<real> first, Sums<real> second, real *spare) const {
         real *weight_grads = spare + spare_rows(plan) * half(plan);
         real *tile_grads = first.tiles;
@@ -407,7 +409,8 @@ struct Merge {
         for (int64_t i = 0; i < weight_reals(plan); ++i)
             first.slots[plan.merge_slots[i]] += weight_grads[i];
     }
-    // Takes the gradients of all rows of a half to those of its blocks, and of parts of intervals.
+    // Takes the gradients of all rows of a half to the gradients of its blocks, and of parts of
+    // intervals.
     void take_rows_back(int64_t side, Sums<real> sums, real *part_grads) const {
         real *const own = sums_of(sums, of_block, 0), *const of_others =
                                                           sums_of(sums, of_other_blocks, 0);
@@ -425,8 +428,8 @@ struct Merge {
                 add_products(part_grads + tile_reals(plan) + tile, of_long(number, true), paths);
             });
         });
-        // Others of a block are all behind it and all in front of it, and so are those of a long
-        // interval.
+        // The others of a block, and of a long interval, are all ranks behind it and all in front
+        // of it.
         const bool has_long = long_count() > 0;
         add_up<1>(of_others, [&](int64_t block, int64_t at, int64_t w, Row &sum) {
             store(own + at, load(own + at) + sum);
@@ -494,8 +497,8 @@ struct Merge {
             }
     }
 
-    // What is known of a sample: the halves of the wires that it has tables for, a bit for each,
-    // and how many of its intervals are long.
+    // The state of a sample: the halves of the wires that it has tables for, a bit for each, and
+    // how many of its intervals are long.
     struct State {
         int32_t halves, long_count;
     };
@@ -508,8 +511,8 @@ struct Merge {
     real *parts, *others;
     real *rows;         // tables, of a half of the wires and then of the other
     int64_t half_rows;  // reals of a half
-    real *tiles;        // 16 for each rank: those of parts, if each rank is one
-    // Of intervals: the last rank of each by its first rank, and by the first in each block. Then
+    real *tiles;        // 16 for each rank: the tiles of parts, if each rank is one
+    // For intervals: the last rank of each by its first rank, and by the first in each block. Then
     // the number of the long one that begins, or ends, in each block. -1: none.
     int32_t *last, *beginning, *ending;
 };

@@ -32,29 +32,30 @@ NSC_FUNCTION Vec<real> sum_of(Polynomial<real, count> coefficients, Vec<real> x)
     return sum;
 }
 
-// What differs between the arithmetic types.
+// Constants that differ between the arithmetic types:
 //
-// mantissa_bits, exponent_bias: the layout of the type.
-// rounding: added to a number, it leaves no places behind the point, and the last bits are those of
-// an exponent. log2_high, log2_low: log(2) in two parts; products of the first with exponents are
-// exact. half_root: the bits of 1/sqrt(2). newton_steps: Newton steps from the corrected guess of a
-// root to full precision. exp: (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2. log: (2 atanh(s) / s -
-// 2) / s^2 in s^2, for |s| <= tan(pi/8)^2, which is log(m) of 1/sqrt(2) <= m <= sqrt(2). atan:
-// (atan(z) / z - 1) / z^2 in z^2, for 0 <= z <= 1. tail: (t + 4) exp(t^2/2) Phi(-t) in t / (t + 4)
-// - 5/8, Phi the normal distribution, for t from 0 to where Phi(-t) leaves
-//     the normal numbers. The form is that of Shepherd & Laframboise 1981; around 5/8 its rounding
-//     errors are smallest.
+// - mantissa_bits, exponent_bias: the layout of the type.
+// - rounding: added to a number, it leaves no places behind the point, and the last bits are the
+//   bits of an exponent.
+// - log2_high, log2_low: log(2) in two parts; products of the first with exponents are exact.
+// - half_root: the bits of 1/sqrt(2).
+// - newton_steps: Newton steps from the corrected guess of a root to full precision.
+// - exp: (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2.
+// - log: (2 atanh(s) / s - 2) / s^2 in s^2, for |s| <= tan(pi/8)^2, which is log(m) of
+//   1/sqrt(2) <= m <= sqrt(2).
+// - atan: (atan(z) / z - 1) / z^2 in z^2, for 0 <= z <= 1.
+// - tail: (t + 4) exp(t^2/2) Phi(-t) in t / (t + 4) - 5/8, Phi the normal distribution, for t from
+//   0 to where Phi(-t) leaves the normal numbers. The form is from Shepherd & Laframboise 1981;
+//   around 5/8 its rounding errors are smallest.
 template <class real>
 struct Constants;
 
-// Of the inverse square and fourth root.
+// Constants of the inverse square and fourth root:
 //
-// guess: the bits of a number, shifted right by 1 or 2 and taken from this, are those of a guess y
-// at its inverse root.
-//     Searched for the least |d|, d = 1 - x y^2 or 1 - x y^4.
-// correction: ((1 - d)^(-1/2) - 1) / d or ((1 - d)^(-1/4) - 1) / d for |d| <= 0.0682 or 0.1236:
-// what the guess lacks, in
-//     float32 to 9e-10 or 1e-8, in float64 to 3e-11 or 5e-10.
+// - guess: the bits of a number, shifted right by 1 or 2 and taken from this, are the bits of a
+//   guess y at its inverse root. Searched for the least |d|, d = 1 - x y^2 or 1 - x y^4.
+// - correction: ((1 - d)^(-1/2) - 1) / d or ((1 - d)^(-1/4) - 1) / d for |d| <= 0.0682 or 0.1236:
+//   what the guess lacks, in float32 to 9e-10 or 1e-8, in float64 to 3e-11 or 5e-10.
 template <class real, int root>
 struct RootConstants;
 

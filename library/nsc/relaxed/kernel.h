@@ -7,18 +7,17 @@
 //
 // so the network is a product P of these mixes and y = P x. There are two passes:
 //
-//   keys     x -> the weights of all comparators and the sorted values y;
-//   routing  the same mixes applied to the rows of a payload: P V in the order of the layers, P^T U
-//   in the reverse order. P
-//            itself is the payload V = I, a block of columns at a time.
+// - keys: x to the weights of all comparators and the sorted values y;
+// - routing: the same mixes applied to the rows of a payload, P V in the order of the layers, P^T U
+//   in the reverse order. P itself is the payload V = I, a block of columns at a time.
 //
-// The routing runs butterflies: comparators of two layers on four wires. Those of a codelet come
-// one behind the other, while their rows are in the cache. A gradient G of the routed payload goes
-// back through the same mixes, and the gradient of a weight is the sum over columns of (G[lo] -
-// G[hi]) (V[lo] - V[hi]). The backward routing runs forward once more and keeps the differences of
-// V. One reverse keys pass then turns gradients of weights and values into gradients of x and of
-// the steepness. P of a narrow network, and losses of it, take another way through the routing
-// (narrow_pass.h).
+// The routing runs butterflies: comparators of two layers on four wires. The butterflies of a
+// codelet come one behind the other, while their rows are in the cache. A gradient G of the routed
+// payload goes back through the same mixes, and the gradient of a weight is the sum over columns of
+// (G[lo] - G[hi]) (V[lo] - V[hi]). The backward routing runs forward once more and keeps the
+// differences of V. One reverse keys pass then turns gradients of weights and values into gradients
+// of x and of the steepness. P of a narrow network, and losses of it, take another way through the
+// routing (narrow_pass.h).
 //
 // Results do not depend on the number of threads: only the shapes decide how sums are cut, and the
 // parts are added in a fixed order.
@@ -65,8 +64,8 @@ Call<P, real> call_of(P &plan, NSC_CALL_PARAMETERS(real)) {
                              losses, kept, reinterpret_cast<nsc::ParallelFor>(pool));          \
     }
 
-// Defines those of a plan that is known, and nsc_prepare(), which must be called before any of
-// them. From the second time on it does nothing.
+// Defines the functions of a plan that is known, and nsc_prepare(), which must be called before any
+// of them. From the second time on it does nothing.
 #define NSC_KERNEL(plan) \
     NSC_API int32_t nsc_prepare() { return plan.prepare(); }
 #define NSC_KERNEL_OF(plan, real, suffix) NSC_FUNCTIONS_OF(plan, , real, suffix)

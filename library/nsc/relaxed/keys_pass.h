@@ -45,7 +45,7 @@ struct KeysTask {
             steepness[k / lanes<real>][k % lanes<real>] =
                 call.steepness_of(k < count ? first + k : first);
     }
-    // A lane for each of a few samples takes less time than their comparators one sample after
+    // A lane per sample, for a few samples, takes less time than their comparators one sample after
     // another; but half of a register's samples are enough for several threads, unless one thread
     // takes them all.
     static int64_t count_at_once(const P &plan, int64_t group) {
@@ -188,7 +188,7 @@ Status keys_forward(const Call<P, real> &call, int64_t first, int64_t count, rea
 }
 
 // Takes gradients of the values, null for zero, and of the weights to gradients of x and the
-// steepness. `weights` are those of keys_forward; weight_grads has `stride` reals per sample.
+// steepness. `weights` come from keys_forward; weight_grads has `stride` reals per sample.
 template <class P, class real>
 Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
                      const real *values_grad, real *weights, const real *weight_grads,

@@ -5,7 +5,7 @@
 // values are copied where a segment begins; on the way down a segment runs forward again from
 // there, and what it keeps is for itself alone. Copies and segment together take O(n sqrt(depth)).
 //
-// What a routing takes through the network goes up with the values, or down with their gradients:
+// A routing takes payloads up with the values, or down with their gradients:
 //
 //     route               the payload goes up, the gradient of the result down;
 //     transposed, rows    the payload goes down, the gradient of the result up.
@@ -60,7 +60,7 @@ struct Segments {
     const int64_t count;
 };
 
-// Gathers the numbers of two wires of each of some comparators, and writes them back.
+// Gathers the numbers of the two wires of some comparators, and writes them back.
 template <class real>
 inline void gather(const Comparator *at, int64_t count, const real *from, Gathered<real> &both) {
     real *lo = both.lo(), *hi = both.hi();
@@ -453,7 +453,7 @@ Status long_forward(const Call<P, real> &call, real *values, real *routed, Paral
     });
 }
 
-// Kept: as of LongPass. See `backward`.
+// Kept: see LongPass. See `backward` too.
 template <class Kept, class P, class real>
 Status long_backward_keeping(const Call<P, real> &call, const real *values_grad,
                              const real *routed_grad, real *x_grad, real *steepness_grad,

@@ -75,7 +75,7 @@ NSC_FUNCTION Vec<real> share_slope(Probability<real> p) {
     return Loss::of_truth ? slope : slope - Loss::template of<real>(p, false);
 }
 
-// What an entry counts in the loss of a sample, given what its item counts.
+// How much an entry counts in the loss of a sample, given how much its item counts.
 template <class Loss, class Weight>
 NSC_FUNCTION Weight entry_weight(Weight item, int64_t wires) {
     return Loss::of_truth ? item : item * (1 / Weight(wires));

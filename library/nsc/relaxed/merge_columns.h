@@ -74,8 +74,9 @@ struct MergeColumns {
         return sum;
     }
 
-    // Puts the gradient of A into `grads`, and adds up those of the tables. A is transposed, and
-    // lost. Of several ranks that are almost certain the slope stands negated at all others.
+    // Puts the gradient of A into `grads`, and adds up the gradients of the tables. A is
+    // transposed, and lost. Of several ranks that are almost certain the slope stands negated at
+    // all others.
     NSC_NOINLINE void find_gradients(const Truths<real> &truths, int64_t side, Row *a, Row *grads,
                                      const Row (*sums)[parts_of_tile], Row p, Row slope,
                                      Sums<real> to) const {

@@ -127,7 +127,7 @@ void route_columns_back(const P &plan, Vec<real> *grad, const NarrowCone &cone, 
 
 // Calls visit(first, length, place) for runs of `length` numbers from number `first` of each
 // sample's matrix on: place(i) is the row that holds the i-th of them. Held columns of a wider
-// matrix have a run for each of its rows.
+// matrix have a run for every row.
 template <class P, class Visit>
 inline void for_each_run(const P &plan, int64_t column, int64_t width, Visit visit) {
     const int64_t wires = plan.wires, pitch = pitch_of<true>(plan);
@@ -137,8 +137,8 @@ inline void for_each_run(const P &plan, int64_t column, int64_t width, Visit vis
         visit(row * wires + column, width, [=](int64_t i) { return row * pitch + i; });
 }
 
-// A square of a matrix and rows: `run` numbers side by side of each of `count` samples, `stride`
-// apart. A whole square stays in registers.
+// A square of a matrix and rows: `run` numbers side by side of every one of `count` samples,
+// `stride` apart. A whole square stays in registers.
 template <class real>
 bool is_whole(int64_t run, int64_t count) {
     return run == lanes<real> && count == lanes<real>;
@@ -230,7 +230,7 @@ struct Samples {
                             are_extreme<typename P::Relaxation, real>(block, plan.wires, steepness),
                             block, steepness, w);
     }
-    // The same backwards on gradients, given those of the weights.
+    // The same backwards on gradients, given the gradients of the weights.
     void compare_backward(Vec<real> *grad, const Vec<real> *weight_grad, Weights<Vec<real>> w,
                           Vec<real> *parts) const {
         for (int32_t p = call.plan.bundle_count - 1; p >= 0; --p) {

@@ -1,4 +1,4 @@
-// What a kernel's text says of its network: counts and tables.
+// The network of a kernel, as its text has it: counts and tables.
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,7 @@ struct Codelet {
     int32_t shape, spread, base, slot, flips;
 };
 
-// What codelets of one shape do: comparators between places in their spreads of wires. Their
+// A shape, common to codelets: comparators between places in their spreads of wires. Their
 // butterflies come from number `first_butterfly` on.
 struct Shape {
     int32_t wires, first_pair, comparators, first_butterfly;

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-// What is called: a routing of samples x with a steepness each, and what is routed.
+// The call: a routing of samples x with a steepness each, and what is routed.
 #define NSC_CALL_PARAMETERS(real)                                              \
     int32_t routing, int64_t batch, const real *x, const real *steepness,      \
         int64_t steepness_stride, const void *payload, int64_t payload_stride, \

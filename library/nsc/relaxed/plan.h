@@ -28,7 +28,7 @@ struct Comparator {
 };
 
 // A bundle: comparators first ... first + count - 1, which share no wire. The keys pass takes a
-// bundle through each of its stages, short chains of instructions, before the next bundle: one
+// bundle through all of its stages, short chains of instructions, before the next bundle: one
 // comparator's whole chain is longer than a processor can look ahead.
 struct Bundle {
     int32_t first, count;
@@ -37,8 +37,8 @@ struct Bundle {
 // Most comparators of a bundle; later comparators that may fill one up.
 constexpr int32_t most_in_bundle = 8, bundle_window = 32;
 
-// A butterfly of the network. The slots of the comparators that it runs first begin at `slot`,
-// those of the others at `slot + others`.
+// A butterfly of the network. The slots of the comparators that it runs first begin at `slot`, the
+// slots of the others at `slot + others`.
 struct Butterfly {
     uint16_t rows[4];
     int32_t slot;
@@ -106,7 +106,7 @@ NSC_STEP void with_pattern(Pattern pattern, Run run) {
 // parts, which are tasks of threads. Where parts meet, threads wait for each other.
 constexpr int64_t ranges = 16, parts = 4, all_parts = -1;
 
-// What a layer joins at most.
+// The largest pieces of the wires that a layer joins.
 enum Joins : uint8_t { joins_nothing, joins_ranges, joins_parts };
 
 // The least whole number whose square is no less.
@@ -143,10 +143,10 @@ struct Plan : Network {
                           may_end_in_merge = nsc::may_end_in_merge<Network>,
                           is_long = nsc::has_long_pass<Network>;
 
-    // Comparators by layer: those of a layer have their inputs from layers before it.
+    // Comparators by layer: the comparators of a layer have their inputs from layers before it.
     Comparator *in_layers;
     int32_t *layer_end;
-    // Of a long network: where the comparators of each range of wires end, by layer, and what each
+    // For a long network: where the comparators of each range of wires end, by layer, and what each
     // layer joins.
     int32_t *range_end;
     Joins *joins;
@@ -171,7 +171,7 @@ struct Plan : Network {
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;
 
-    // Of a network that ends in a merge: the butterflies in front of it, with their light cones,
+    // For a network that ends in a merge: the butterflies in front of it, with their light cones,
     // and the slots of its comparators, by layer and then from wire 0 on.
     Butterfly *front_butterflies;
     int64_t front_count;
@@ -188,11 +188,11 @@ struct Plan : Network {
     bool is_narrow() const { return this->narrow_count > 0; }
     // Whether values and a few columns take the long pass.
 
-    // Writes the tables that all calls need, of a long network only those of the long pass. Returns
-    // out_of_memory if there is none for them.
+    // Writes the tables that all calls need; for a long network only the tables of the long pass.
+    // Returns out_of_memory if there is none for them.
     Status prepare();
     // Writes the butterflies; those in front of the last merge; and the light cones, which a long
-    // network has no tables of: those of bitonic 65,536 would take a gigabyte.
+    // network has no tables of: the tables of bitonic 65,536 would take a gigabyte.
     Status prepare_routing();
     Status prepare_front();
     Status prepare_cones();

@@ -109,7 +109,7 @@ Truths<real> truths_of_block(const Call<P, real> &call, const Target<real> &targ
 }
 
 // Fills a group of columns of a sample's payload. The ones of a unit matrix are `one`, of a network
-// in two parts those of a side.
+// in two parts the columns of a side.
 template <class P, class real>
 void load_group(const Call<P, real> &call, real *of_merge, Vec<real> *rows, int64_t sample,
                 int64_t group, real one) {
@@ -237,7 +237,7 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
 }
 
 // Calls work(first, count, memory) for all samples, at most `lanes` at a time, on the threads of a
-// pool. Each thread has `bytes` of memory, and `bytes_per_sample` more for each of those samples.
+// pool. Each thread has `bytes` of memory, and `bytes_per_sample` more for every sample.
 template <class P, class real, class Work>
 Status parallel_samples(const Call<P, real> &call, int64_t work_per_sample, int64_t bytes,
                         int64_t bytes_per_sample, ParallelFor pool, Work work) {
@@ -394,7 +394,7 @@ struct ChunkSums {
     }
     // How many chunks a chunk is behind the first one of its side, to which it is added.
     int64_t behind_first(int64_t task) const { return task % (call.chunks() / sides(call)); }
-    // Where a chunk's sums belong. Those of a sample's first chunks come first.
+    // Where a chunk's sums belong. The sums of a sample's first chunks come first.
     Sums<real> of(int64_t task) const {
         const int64_t place = behind_first(task) * sides(call) + side_of(task);
         return at(start + (task - task % call.chunks() + place) * reals(call));

@@ -57,7 +57,7 @@ inline void compare_codelet(const P &plan, int64_t codelet, Vec<real> *block, Ve
     }
 }
 
-// The same backwards on gradients, given those of its weights.
+// The same backwards on gradients, given the gradients of its weights.
 template <class real, class P>
 inline void compare_codelet_backward(const P &plan, int64_t codelet, Vec<real> *grad,
                                      const Vec<real> *weight_grad, Vec<real> steepness,

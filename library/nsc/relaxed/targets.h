@@ -29,7 +29,7 @@ struct Truth {
     int32_t first, last;
     Log<real> weight;
     NSC_FUNCTION bool is_in(int64_t row) const { return first <= row && row <= last; }
-    // What the item should have of each of its ranks, and of any rank.
+    // The item's share of its own ranks, and of any rank.
     NSC_FUNCTION Log<real> part() const { return 1 / Log<real>(last - first + 1); }
     NSC_FUNCTION Log<real> share(int64_t row) const { return is_in(row) ? part() : 0; }
 };

@@ -49,9 +49,9 @@ struct Mixes {
     NSC_FUNCTION Mixes from(int64_t slot) const { return {keep + slot, swap + slot}; }
 };
 
-// What the keys pass leaves for the routing and for the backward pass, by slot. The weights of the
-// error-free form are 0 and 1 forward, and the relaxed ones backward; else both are the same
-// arrays.
+// The weights that the keys pass leaves for the routing and for the backward pass, by slot. The
+// weights of the error-free form are 0 and 1 forward, and the relaxed ones backward; else both are
+// the same arrays.
 template <class T>
 struct Weights {
     Mixes<T> forward, backward;

@@ -1,4 +1,4 @@
-// What is searched, and what a network costs.
+// The problem of a search: which networks are tried, and what a network costs.
 #pragma once
 
 #include <nsc/search/comparators.h>
@@ -88,7 +88,7 @@ inline void remove_idle(const Problem &problem, Comparators &list) {
     }
 }
 
-// A cost is one number of terms of 16 bits, the first in the highest ones. The terms are those of
+// A cost is one number of terms of 16 bits, the first in the highest ones. The terms are as in
 // Goal.cost in compiler/search/goal.py.
 inline uint64_t in_one(int64_t a, int64_t b, int64_t c, int64_t d = 0) {
     return uint64_t(a) << 48 | uint64_t(b) << 32 | uint64_t(c) << 16 | uint64_t(d);
@@ -99,7 +99,7 @@ inline int64_t excess_of(const Problem &problem, const Layers &layers) {
     return most && layers.depth > most ? layers.depth - most : 0;
 }
 
-// What a network costs.
+// The cost of a network.
 inline uint64_t cost_of(const Problem &problem, const Comparators &whole) {
     const int64_t size = whole.count + problem.prefix_count;
     const Layers layers = layers_of(problem, whole);
@@ -111,8 +111,8 @@ inline uint64_t cost_of(const Problem &problem, const Comparators &whole) {
     }
 }
 
-// What no step of a walk makes larger. Between networks of one size, or of one number of half
-// operations, it steps freely. From one depth to the next it empties the last layer.
+// A number that no step of a walk makes larger. Between networks of one size, or of one number of
+// half operations, it steps freely. From one depth to the next it empties the last layer.
 inline uint64_t step_cost_of(const Problem &problem, const Comparators &whole) {
     const bool by_depth = problem.objective == Objective::depth;
     Layers layers{0, 0};

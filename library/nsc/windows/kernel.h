@@ -12,7 +12,7 @@
 
 namespace nsc {
 
-// What is filtered: of the parts of all images, a task each, one of `parts` equal shares.
+// The images of a call, which filters number `part` of `parts` equal shares of their tasks.
 template <class Key>
 struct Images {
     const Key *x;
@@ -47,7 +47,7 @@ struct Area {
     bool with_rim;
 };
 
-// What a task works with: the keys of pixels, lists, and of a rim keys and results.
+// The memory of a task: the keys of pixels, lists, and of a rim keys and results.
 template <class Window, class Key, class Sizes = StripSizes<Window, Key>>
 constexpr int64_t area_memory =
     Sizes::all_rows * Sizes::pitch + (Sizes::image_rows + Window::rows_per_step) * Sizes::rim_pitch;

@@ -5,9 +5,9 @@
 
 namespace nsc {
 
-// Of a row a b c d: reflect d c b a | a b c d | d c b a, mirror d c b | a b c d | c b a, nearest
-// a a a | a b c d | d d d, wrap a b c d | a b c d | a b c d, constant one value everywhere. The
-// numbers are those of nsc.contract.windows.
+// For a row a b c d: reflect d c b a | a b c d | d c b a, mirror d c b | a b c d | c b a, nearest a
+// a a | a b c d | d d d, wrap a b c d | a b c d | a b c d, constant one value everywhere. The
+// numbers are as in nsc.contract.
 enum Mode : int32_t {
     reflect = 0,
     nearest = 1,

@@ -22,7 +22,7 @@ struct Rim {
     // The values of a row that the rim reads, -1 outside.
     int64_t values[Sizes::rim_pitch], count;
 
-    // Of rows of so many values, and windows that begin `before` values before their pixels.
+    // For rows of so many values, and windows that begin `before` values before their pixels.
     Rim(int64_t length, int64_t before, Mode mode) : edges{}, count(0) {
         const int64_t behind = around - before;
         edges[0] = {0, 0, is_all(length) ? length : before};

@@ -37,9 +37,8 @@ struct StripSizes {
     static constexpr int64_t most_width = (pitch - around) / lanes<Key> * lanes<Key>;
 };
 
-// What a step reads and writes: the keys of its pixels, row by row, the lists of its stages, and
-// the rows of results, null for one that is left out; and the rows of pixels that the next step
-// reads first.
+// The data of a step: the keys of its pixels, row by row, the lists of its stages, and the rows of
+// results, null for one that is left out; and the rows of pixels that the next step reads first.
 template <class Window, class FormOf>
 struct Strip {
     using Form = FormOf;

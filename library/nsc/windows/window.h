@@ -1,4 +1,4 @@
-// What the text of a filter says of its window: sizes, and the stages that make lists and results.
+// The window of a filter, as its text has it: sizes, and the stages that make lists and results.
 //
 // The windows of neighbouring pixels have most values in common, so stages share them. By columns:
 // columns of pixels are sorted, then merged to lists; a list that several windows need is made
