@@ -65,7 +65,7 @@ def _run(out: Path, only: str, sets: Sequence[str]) -> None:
 
     Args:
         out, only: see `main`.
-        sets: the sets of registers for kernels alone; the last is that of everything else.
+        sets: the sets of registers for kernels alone; the last one serves everything else.
     """
     name = file_name(sets[-1])
     if not only and (others := report.others(out, name)):

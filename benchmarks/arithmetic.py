@@ -2,7 +2,7 @@
 
 It has, for each comparator and each register of columns of P:
 - forward: both weights times both rows, 4 operations;
-- backward: the difference of the payload's rows and that of the gradient's, their product added to the sum
+- backward: the differences of the payload's rows and of the gradient's rows, their product added to the sum
   that is the weight's gradient, and the transposed mix: 7 operations.
 A mix also has a form of three operations and a selection that is as accurate; the quicker of both counts. The
 weights and the payload's rows come from the first-level cache, the rows that are mixed and the sums stay in

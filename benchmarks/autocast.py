@@ -1,7 +1,7 @@
 """`python -m benchmarks.autocast`: print what bfloat16 autocast costs the gradients of a loss, in Markdown.
 
-A figure is the cosine between the gradient under autocast and that of float32, of the same model on the same
-samples, before training: the median over SEEDS.
+A figure is the cosine between the gradient under autocast and the gradient in float32, of the same model on
+the same samples, before training: the median over SEEDS.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def main() -> None:
         print(lines[-1], flush=True)
     head = (
         f"`python -m benchmarks.engine` on {machine()}. Bitonic networks, float32, one thread. The first "
-        "table has the engine's time over that of the network's own library. The second has what the first "
+        "table has the engine's time over the own library's time. The second has what the first "
         "call of a network takes by an engine that is built, behind its proof, and the build of its own "
         f"library: medians of {ROUNDS} processes. The third has the time of a cross entropy and its gradient "
         "by the engine of a level of x86-64, as the package sortnets-kernels has them, over that by the "
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def ratios(n: int, batch: int) -> Iterator[float]:
-    """Yield the engine's time over that of the own library: of values, of P, and of a loss."""
+    """Yield the engine's time over the own library's time: of values, of P, and of a loss."""
     kernel = nsc.compile("bitonic", n).kernel
     kinds = {
         "engine": kernel.engine().functions["float32"],

@@ -1,4 +1,4 @@
-"""Kernels alone: the times of their C functions on one thread, beside those of the whole operator."""
+"""Kernels alone: the times of their C functions on one thread, beside the times of the whole operator."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class KernelTime:
         case: the case: P and its gradient, or a loss and its gradient.
         registers: the set that the kernel is built for.
         forward: the C function of the forward pass; None where one function does everything, as for a loss.
-        backward: that of the backward pass.
-        keys: both for the keys pass alone, which each of them begins or ends with.
+        backward: the time of the backward pass.
+        keys: both for the keys pass alone, which both of them begin or end with.
         operator: the operator in torch, forward and backward; None where it is built for other registers.
     """
 

@@ -56,7 +56,7 @@ def processor_slug(model: str, number: str) -> str:
 
 @cache
 def _stated(key: str) -> list[str]:
-    """Return what the system states of each of its processors under a key; nothing where it does not."""
+    """Return what the system states of every processor under a key; nothing where it does not."""
     if not _CPUINFO.exists():
         return []
     lines = (line.partition(":") for line in _CPUINFO.read_text().splitlines())

@@ -71,7 +71,7 @@ def can_measure() -> bool:
 
 
 def measure_memory(case: Case, threads: int) -> list[Peak]:
-    """Return the peak of nsc, and that of diffsort if it takes part."""
+    """Return the peak of nsc, and the peak of diffsort if it takes part."""
     peers = [peer.name for peer in WORKS[case.work].peers if peer.name in MEASURED and peer.takes(case)]
     with tempfile.TemporaryDirectory() as folder:
         # The network is compiled once, here.

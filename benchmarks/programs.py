@@ -218,7 +218,7 @@ def cifar_100(package: Any, n: int) -> Step:
 
 
 def spearman(package: Any, n: int) -> Step:
-    """torchsort's page: 1 - Spearman's correlation of soft ranks with those of a target."""
+    """torchsort's page: 1 - Spearman's correlation of soft ranks with the ranks of a target."""
     target = package.soft_rank(torch.arange(n).float().unsqueeze(0))
     target = target - target.mean()
     target = target / target.norm()

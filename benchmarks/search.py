@@ -189,7 +189,7 @@ class Found:
         before: how many comparators it has.
         gains: comparators and layers of a network of fewer comparators, and of one of fewer layers, if no
             published network beats it.
-        asked: seconds of changes, for each of the two.
+        asked: seconds of changes, for either of the two.
         seconds: what both searches took, with deletions.
         machine: what took them.
     """

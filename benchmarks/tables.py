@@ -28,7 +28,7 @@ class Results:
 
     Attributes:
         timings: of nsc and its peers.
-        arithmetics: limits by the set of registers, that of the timings last.
+        arithmetics: limits by the set of registers, the set of the timings last.
         kernels: kernels without torch.
         peaks: peak memory.
         builds: seconds of builds.

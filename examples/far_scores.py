@@ -30,7 +30,7 @@ from examples.four_digits import FourDigits, load, scorer
 from examples.showing import INKS
 
 LEARNING_RATE = (
-    2e-3  # at the peak of its cycle; scores that begin far apart bear less than those of digits.py
+    2e-3  # at the peak of its cycle; scores that begin far apart bear less than the scores of digits.py
 )
 # A loss on a stored P usually cuts probabilities here, before it takes logarithms.
 FLOOR = 1e-12

@@ -65,12 +65,12 @@ def joined(one: FourDigits, other: FourDigits) -> FourDigits:
 def _cut(
     classes: npt.NDArray[np.int64], share: Fraction
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the indices that stay, and those of a share of each class, rounded by largest remainders."""
+    """Return the indices that stay, and the others: a share of each class, rounded by largest remainders."""
     sizes = np.bincount(classes)
     taken, remainders = np.divmod(sizes * share.numerator, share.denominator)
     missing = round(len(classes) * share) - int(taken.sum())
     taken[np.argsort(-remainders, kind="stable")[:missing]] += 1
-    # RandomState's numbers are the same in every version of NumPy; those of its successors may change.
+    # RandomState's numbers are the same in every version of NumPy; its successors' numbers may change.
     random = np.random.RandomState(0)
     gives = np.zeros(len(classes), dtype=bool)
     for label, number in enumerate(taken):

@@ -71,7 +71,7 @@ class Training:
             )
 
     def scores(self) -> Any:
-        """Return the scores (1, n), of which each process has those of its items."""
+        """Return the scores (1, n), of which each process has the scores of its items."""
         return self.model(self.x).transpose(0, 1)
 
     def advance(self) -> float:

@@ -9,7 +9,7 @@ beside the paper's numbers.
     methods     losses of scores: sorting networks, and what they are compared with; losses of logits
     metrics     EM, EW, EM5
     run         the records Run and Result
-    ranking     the task of most tables; classification is that of the table topk
+    ranking     the task of most tables; classification is the task of the table topk
     training    one run, from its seed to its result, with checkpoints
     store       results on disk, by the hash of their run
     scheduling  many runs, in processes of this machine or on a Dask cluster

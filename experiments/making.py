@@ -139,12 +139,12 @@ class Results:
 def _with_results(
     panels: Sequence[PlannedPanel], done: Results, place: Place, what: str, report: Reporter
 ) -> Results:
-    """Return results of all runs of panels, so that those of each cell are of one machine.
+    """Return results of all runs of panels, so that the results of a cell come from one machine.
 
     Args:
         panels: of a table.
         done: what is known of their runs.
-        place, what, report: as of `results_of`.
+        place, what, report: see `results_of`.
     """
     missing = [planned.run for panel in panels for planned in panel.runs if planned.run not in done.of]
     if missing:

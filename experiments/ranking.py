@@ -47,7 +47,7 @@ class Ranking:
         is_cropped = sources.find(run.data).kind == "numbers"
         if is_cropped and run.method == REGRESSION.name:
             raise ExperimentError(
-                f"regression is scaled for four-digit numbers, those of {run.data} have any length: "
+                f"regression is scaled for four-digit numbers, numbers of {run.data} have any length: "
                 "choose another method, or data of digits"
             )
 

@@ -106,7 +106,7 @@ def measure(
     Args:
         works: names of methods, and works on families.
         sizes: the n of samples.
-        threads: their numbers. Memory is that of one thread.
+        threads: their numbers. Memory is measured on one thread.
         report: is told what is measured next.
 
     Raises:
@@ -160,7 +160,7 @@ def _reason(work: str, n: int, timings: Sequence[Timing]) -> str:
 
 
 def _growth(work: str, smaller: int, n: int) -> float:
-    """Return how many times as much as of `smaller` a sample of n takes, at most.
+    """Return how many times as much as `smaller` a sample of n takes, at most.
 
     It grows as n², and of networks as n²·depth: diffsort has a matrix for each layer.
 

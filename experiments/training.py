@@ -161,7 +161,7 @@ def train(
 ) -> Result:
     """Train and measure.
 
-    The metrics are those of the model that was best on the validation part. A loss that is not finite ends
+    The metrics belong to the model that was best on the validation part. A loss that is not finite ends
     the training: the result says at which step, and has no metrics.
 
     Args:
@@ -170,8 +170,8 @@ def train(
         device: "cpu", "cuda" or another device of torch.
         checkpoint: the file that keeps the state. If it is there, the run goes on from it; if it is damaged,
             a line on stderr says so and the run starts anew. It is written between steps about twice a
-            minute, and removed at the end. With the same threads, the result has the same bits as that of a
-            run that was not interrupted.
+            minute, and removed at the end. With the same threads, the result has the same bits as the result
+            of a run that was not interrupted.
         progress: called after each step.
 
     Raises:

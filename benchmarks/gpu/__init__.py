@@ -8,15 +8,15 @@ A whole run begins new files, gpu-DEVICE.json and gpu-DEVICE.md, in benchmarks/r
 exit code is 1.
 
 - `--only TEXT` runs the cases whose name contains TEXT, and may be repeated. Without `--out` it writes
-  nothing. With `--out`, its cases replace those of the same names in the files of that folder.
+  nothing. With `--out`, its cases replace cases of the same names in the files of that folder.
 - `--resume` continues an interrupted run: it keeps the results in the files, failures too, and runs the other
   cases. After an access to a wrong address the GPU no longer answers; then the run resumes by itself.
 
 - `--variant NAME` times a form of the relaxed kernels that is not shipped beside the one that is, so that a
   run decides between them; `building.VARIANTS` has them.
 - `--build ARCHITECTURE` builds all kernels into $NSC_CACHE_DIR, on a machine that needs no GPU. They serve
-  another machine whose NVRTC has the same version. CuPy calls that of LD_PRELOAD, which must name both of its
-  libraries, libnvrtc-builtins.so first.
+  another machine whose NVRTC has the same version. CuPy calls the one in LD_PRELOAD, which must name both of
+  its libraries, libnvrtc-builtins.so first.
 - `--plan` prints the commands of a run in parts of eight minutes, for a GPU that is lent.
 
 compute-sanitizer finds wrong addresses and races even where results are right. The small checks take it

@@ -41,7 +41,7 @@ LIMITS = "limits"
     multiple=True,
     metavar="TEXT",
     help="Cases whose name contains TEXT; may be repeated. Without --out nothing is written; with it "
-    "these cases replace those of the same names in its files.",
+    "these cases replace cases of the same names in its files.",
 )
 @click.option("--resume", is_flag=True, help="Keep the results in the files, and run the other cases.")
 @click.option(

@@ -59,7 +59,7 @@ class Mixes:
     Attributes:
         comparators: size of the network.
         on_columns: comparators, each counted once for every column of P in its light cone.
-        for_loss: those of them that the cross entropy runs, which may take a last merge apart.
+        for_loss: the mixes that the cross entropy runs, which may take a last merge apart.
     """
 
     comparators: int

@@ -24,7 +24,7 @@ from nsc.runtime.relaxed.shapes import has_gradient, is_loss, payload_of
 
 # Error against the reference in float64, relative to the largest entry. The C++ kernels are off by up to 5e-5
 # on these samples. Next to a tie the slope of the activation replacement trick changes so fast that float32
-# may lose the gradient: an error may also be TIMES_FLOAT32 times that of the reference in float32.
+# may lose the gradient: an error may also be TIMES_FLOAT32 times the error of the reference in float32.
 TOLERANCE = 2e-4
 TIMES_FLOAT32 = 10
 STEEPNESS = 2.0

@@ -1,4 +1,4 @@
-"""Limits: the best rates of the device, and how long a case takes at each of them."""
+"""Limits: the best rates of the device, and how long a case takes at each rate."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ WARP = 32
 # and a sum over columns.
 FORWARD_OPERATIONS = 4
 BACKWARD_OPERATIONS = 11
-# Instructions that a warp runs for a mix on 32 columns: those of a turn of its loop over codelets of 16 wires
-# and 32 comparators, in which each half warp mixes 32 columns. Loads and stores, the choice of one of two
-# shapes and the loop itself count. Code for a sample on one lane, or for lanes apart, does not run. The
-# backward pass has two loops: the first keeps the rows that codelets load. Counted in the machine code for 64
-# wires, sm_90, by NVRTC 13.5.
+# Instructions that a warp runs for a mix on 32 columns: the instructions of a turn of its loop over codelets
+# of 16 wires and 32 comparators, in which each half warp mixes 32 columns. Loads and stores, the choice of
+# one of two shapes and the loop itself count. Code for a sample on one lane, or for lanes apart, does not
+# run. The backward pass has two loops: the first keeps the rows that codelets load. Counted in the machine
+# code for 64 wires, sm_90, by NVRTC 13.5.
 FORWARD_INSTRUCTIONS = 329 / (32 * 2)
 BACKWARD_INSTRUCTIONS = (350 + 904) / (32 * 2)
 

@@ -47,7 +47,7 @@ def cut(classes: Tensor, share: Fraction, name: str) -> tuple[Tensor, Tensor]:
     """
     labels = classes.numpy()
     taken = _counts(np.unique(labels, return_counts=True)[1], share)
-    # RandomState's numbers are the same in every version of NumPy; those of its successors may change.
+    # RandomState's numbers are the same in every version of NumPy; its successors' numbers may change.
     random = np.random.RandomState(0)
     gives = np.zeros(len(labels), dtype=bool)
     for label, number in zip(np.unique(labels), taken, strict=True):

@@ -60,7 +60,7 @@ class TopK:
 
     Attributes:
         name: the whole name.
-        p_k: weight j is that of "the label is among the top j + 1".
+        p_k: weight j weighs "the label is among the top j + 1".
         m: the number of classes that are compared, the label's and the largest others; None: all.
         top1: "softmax" if the term of the top 1 is a softmax, otherwise "network".
     """
@@ -115,7 +115,7 @@ def record_name(name: str) -> str:
     Weights of 0 at the end are kept: with them the network selects more ranks, and may be another one.
 
     Raises:
-        ExperimentError: as of `find`.
+        ExperimentError: see `find`.
 
     >>> record_name("topk:1.0"), record_name("topk:0.50,0,.5+softmax+m=016")
     ('topk:1', 'topk:.5,0,.5+m=16+softmax')

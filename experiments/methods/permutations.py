@@ -3,7 +3,8 @@
 Row r of a matrix is a distribution over the items: which of them has rank r, 0 for the smallest. The papers
 sort in descending order, so that their rows are these from the last to the first. The loss is the cross
 entropy between the matrix and the true one. The papers' programs add 1e-20 to the matrix before the
-logarithm, which cuts gradients where scores are far apart; here the logarithm is that of the softmax, exact.
+logarithm, which cuts gradients where scores are far apart; here the logarithm is exact, as the logarithm of a
+softmax.
 """
 
 from __future__ import annotations

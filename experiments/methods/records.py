@@ -111,7 +111,7 @@ def tempered(
     """Return a method with a temperature.
 
     Args:
-        name, title, source, grid, temperature, usual, is_network: as of Method.
+        name, title, source, grid, temperature, usual, is_network: see Method.
         loss_of: takes n, a temperature above 0 and a generator; returns the loss.
     """
 
@@ -130,7 +130,7 @@ def tempered(
 
 
 def untempered(name: str, title: str, source: str, loss: Loss) -> Method:
-    """Return a method without a temperature. The arguments are as of Method."""
+    """Return a method without a temperature. Method explains the arguments."""
 
     def start(n: int, value: float | None, generator: torch.Generator) -> Loss:
         _check_items(name, n)

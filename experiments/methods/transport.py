@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from experiments.methods.records import Loss, Truth, tempered
 
-# Sinkhorn's iterations. A fixed number, so that the gradient is that of what was computed.
+# Sinkhorn's iterations. A fixed number, so that the gradient belongs to what was computed.
 ITERATIONS = 20
 # Added to the variance of a sample, so that equal scores have a gradient.
 LEAST_VARIANCE = 1e-12

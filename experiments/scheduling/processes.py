@@ -1,4 +1,4 @@
-"""Runs in processes of this machine, each of which does one run after another."""
+"""Runs in processes of this machine; a process does one run after another."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Settings:
 
     Attributes:
         profile: the size of its runs.
-        data: the data sets and their fingerprints; all tables but that of classes take one.
+        data: the data sets and their fingerprints; all tables but the table of classes take one.
         seeds: runs of each cell, with the seeds 0, 1, …
         methods: the methods of its rows; () are the table's own.
         sizes: the n of its columns; () are the table's own.
@@ -172,7 +172,7 @@ def ranking_run(
         n: items of a sample.
         seed: of the run.
         temperature: of the method; None is its usual one.
-        length: batch and steps; None: those of `batch_and_steps`.
+        length: batch and steps; None: see `batch_and_steps`.
     """
     profile, (name, digest) = settings.profile, settings.data[0]
     batch, steps = length or batch_and_steps(profile, n)

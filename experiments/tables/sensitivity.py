@@ -1,7 +1,7 @@
 """Networks at other steepnesses and strengths λ: the paper's two figures of sensitivity.
 
-And networks whose scores are multiplied by a number, as those of a model that was not scaled for them: most
-comparators are then in the tails of their relaxation.
+And networks whose scores are multiplied by a number, as the scores of a model that was not scaled for them:
+most comparators are then in the tails of their relaxation.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Claim:
     Attributes:
         text: "A before B": in the paper A is better.
         metric: a key of METRICS.
-        places: for each of VERDICTS the columns of two rows, or the rows of two columns.
+        places: for every verdict of VERDICTS the columns of two rows, or the rows of two columns.
     """
 
     text: str

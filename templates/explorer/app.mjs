@@ -1,7 +1,7 @@
 /**
  * The explorer: `mount(element, facts)` shows a network in an element.
  *
- * The facts are those of compiler/drawing/facts.py. All that the page shows follows from them and from one
+ * compiler/drawing/facts.py makes the facts. All that the page shows follows from them and from one
  * state, which its link holds: an event changes the state, and the next frame shows it.
  */
 import { makeNetwork } from "./network.mjs";
@@ -17,7 +17,7 @@ import { makeInputs, makeKeys, makePaints, makeRanks, makeSoft } from "./panels.
 import { legendOf, showNotice } from "./legend.mjs";
 
 const TAB_NAMES = { explore: "Explore", formats: "Formats", code: "Code", bounds: "Bounds", proof: "Proof" };
-// What a first visitor reads.
+// A first visitor reads this.
 const LEAD =
   "Values run from left to right; each vertical line is a comparator, which puts its two values in order, the " +
   "larger one below: press play, or type values of your own.";
@@ -41,7 +41,7 @@ export function mount(element, facts, options = {}) {
   let theme = chosenTheme() ?? systemTheme();
   let frame = 0;
   let linkTimer = 0;
-  // What is shown: the network, with or without its mend, what it made of the input, and the tab.
+  // The view: the network, with or without its mend, what it made of the input, and the tab.
   let net = null;
   let isMended = null;
   let runs = null;

@@ -64,7 +64,7 @@ export const kind = (number) => KINDS[number % KINDS.length];
 /** Return black or white, whichever stands out more on a colour of `heat` or `signed`: at least 4.5 : 1. */
 export function inkOn(colour) {
   const [red, green, blue] = colour.match(/\d+/g).map((channel) => linear(channel / 255));
-  // Of this luminance both are equally far, as WCAG 2 counts.
+  // Black and white are equally far from this luminance, as WCAG 2 counts.
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }
 

@@ -54,7 +54,7 @@ export const iconButton = (name, label, onclick) =>
 export const wordButton = (words, onclick) =>
   h("button", { type: "button", class: "nsc-small", onclick }, words);
 
-/** Return a word that the page uses and what it means; a page explains each of its words where it stands. */
+/** Return a word that the page uses and what it means; a page explains its words where they stand. */
 export const makeTerm = (word, meaning) =>
   h("p", { class: "nsc-remark" }, h("dfn", {}, word), `: ${meaning}`);
 

@@ -150,7 +150,7 @@ function currentSegments(net, hasRun) {
   });
 }
 
-// Of comparators that leave their values and that exchange them, and of the bits 0 and 1.
+// Colours of comparators that leave their values and that exchange them, and of the bits 0 and 1.
 export const PLAIN = { light: "rgb(60,70,82)", dark: "rgb(190,200,212)" };
 export const EXCHANGED = { light: "rgb(36,87,197)", dark: "rgb(122,167,255)" };
 export const BITS = {

@@ -192,7 +192,7 @@ export function crossEntropyOf(P, ranks, form) {
 }
 
 /**
- * Return the gradient of a number by the value on each segment; the first n are those of the inputs.
+ * Return the gradient of a number by the value on each segment; the first n belong to the inputs.
  *
  * The number is given by its derivatives: by the outputs, by P, or by both.
  * @param {Net} net

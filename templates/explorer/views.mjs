@@ -128,7 +128,7 @@ export function boundsView({ n, bounds, layers, is_selection, proof }) {
         ? h(
             "p",
             { class: "nsc-remark" },
-            "The bounds are those of networks that sort all values; this one selects.",
+            "The bounds hold for networks that sort all values; this one selects.",
           )
         : null,
       h("p", { class: "nsc-remark" }, bounds.source),

@@ -14,7 +14,7 @@ TAG = "py3-none-manylinux_2_17_x86_64"
 
 
 class Metadata(MetadataHookInterface):
-    """The version is that of nsc, whose sources the libraries are built of."""
+    """The version is nsc's, whose sources the libraries are built of."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         version = (ROOT / "nsc" / "version.py").read_text("utf-8").split('"')[-2]
