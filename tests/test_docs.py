@@ -44,6 +44,8 @@ PAGES = [
 )
 # README.md is run by test_install.py, in environments with what is required alone.
 RUNNING = [page for page in PAGES if page.stem != "README" and any(steps((ROOT / page).read_text("utf-8")))]
+# Pages whose commands build or search for seconds, on subjects that other tests run.
+LONG = {"docs/builds.md", "docs/distributed.md", "docs/export.md", "docs/gpu.md", "docs/search.md"}
 MOST_COLUMNS = 120
 MOST_CODE_COLUMNS = 96  # of a page of the site, see docs/static/site.css
 
@@ -75,7 +77,16 @@ def session(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow("pages run")
-@pytest.mark.parametrize("page", RUNNING, ids=str)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page, marks=[pytest.mark.nightly("these pages build and search")] if str(page) in LONG else []
+        )
+        for page in RUNNING
+    ],
+    ids=str,
+)
 def test_a_pages_shell_lines_and_python_run(page, session):
     """They run in one folder in the order of the text, as a reader would run them."""
     run(ROOT / page)
