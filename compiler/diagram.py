@@ -1,6 +1,7 @@
-"""Knuth diagrams, as text and as SVG: a line per wire, a column per comparator, layers apart.
+"""Diagrams, as text, SVG and TikZ: a line per wire, a column per comparator, layers apart.
 
-Wires run from left to right, wire 0 on top.
+Wires run from left to right, wire 0 on top; a comparator is a line between two dots. In pictures the larger
+value leaves on the lower wire unless an arrowhead on the line points up to where it leaves.
 """
 
 from __future__ import annotations
@@ -9,9 +10,13 @@ import heapq
 from collections.abc import Iterable, Iterator
 
 from nsc.compiler.network import Comparators, Network
+from nsc.errors import NetworkError
+from nsc.wording import count
 
 # Of a diagram in a notebook, where each comparator is an element of the page.
 _MOST_WIRES, _MOST_COMPARATORS = 128, 4000
+# A text diagram has a character per wire and column: beyond this many nobody reads it.
+_MOST_CELLS = 1 << 26
 
 # In a page, such a style holds for all of the page: each rule names the picture. The ink is that of the page;
 # of a file of its own black, and white in dark mode.
@@ -52,6 +57,21 @@ def knuth_diagram(network: Network) -> str:
             line.append("───")
         foot.append(" ┆ ")
     return "\n".join([*map("".join, lines), "".join(foot).rstrip()])
+
+
+def diagram_text(network: Network) -> str:
+    """Return the diagram as the text of a file.
+
+    Raises:
+        NetworkError: it is too large to be read.
+    """
+    _, width = places(network)
+    if width * network.n > _MOST_CELLS:
+        raise NetworkError(
+            f"a diagram of {count(network.n, 'wire')} and {count(width, 'column')} is too large for text: "
+            "write svg"
+        )
+    return knuth_diagram(network) + "\n"
 
 
 def in_ascii(diagram: str) -> str:
@@ -126,10 +146,9 @@ def notebook_svg(network: Network) -> str | None:
 
 
 def svg(network: Network) -> str:
-    """Return the diagram as SVG: a comparator is a line between two dots.
+    """Return the diagram as SVG.
 
-    The larger value leaves on the lower wire of the picture unless an arrowhead on the line points up to
-    where it leaves. The ground is transparent; the ink is that of the page, or black, and white in dark mode.
+    The ground is transparent; the ink is that of the page, or black, and white in dark mode.
     """
     placed, width = places(network)
     left, step, gap = 24 + 7 * len(str(network.n)), 20, 14
@@ -159,3 +178,22 @@ def _svg_comparator(x: int, y_lo: int, y_hi: int) -> Iterator[str]:
     yield f'<circle cx="{x}" cy="{y_lo}" r="3"/><circle cx="{x}" cy="{y_hi}" r="3"/>'
     if reverse:
         yield f'<path class="arrowhead" d="M{x - 4} {y_hi + 12}L{x} {y_hi + 3}L{x + 4} {y_hi + 12}z"/></g>'
+
+
+def tikz(network: Network) -> str:
+    """Return the diagram as TikZ."""
+    comparators, width = places(network)
+    lines = [
+        r"\begin{tikzpicture}[x=0.35cm,y=0.5cm,comparator/.style={thick},reversed/.style={thick,red}]",
+        f"% {network.counts}; the larger value leaves",
+        "% below, or above where an arrowhead points up.",
+    ]
+    for wire in range(network.n):
+        lines.append(rf"\draw[gray] (0,{-wire}) node[left,black] {{{wire}}} -- ({width},{-wire});")
+    for x, lo, hi in comparators:
+        style = "reversed" if lo > hi else "comparator"
+        lines.append(rf"\draw[{style}] ({x},{-lo}) -- ({x},{-hi});")
+        lines.append(rf"\fill[{style}] ({x},{-lo}) circle[radius=2pt] ({x},{-hi}) circle[radius=2pt];")
+        if lo > hi:
+            lines.append(rf"\draw[{style},->] ({x},{-lo}) -- ({x},{-hi - 0.3});")
+    return "\n".join([*lines, r"\end{tikzpicture}"]) + "\n"

@@ -6,11 +6,10 @@ import hashlib
 import importlib
 import os
 import warnings
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
@@ -99,7 +98,10 @@ class Network:
         n = check_wires(n)
         pairs = _pairs_array(n, comparators)
         _check_ends(n, pairs, range(len(pairs)))
-        layers = _asap(n, pairs)
+        # A list of all pairs would take ten times the memory of the array.
+        pieces = (pairs[start : start + _PIECE].tolist() for start in range(0, len(pairs), _PIECE))
+        early = earliest_layers(n, chain.from_iterable(pieces))
+        layers = np.fromiter(early, np.int64, len(pairs))
         order = np.argsort(layers, kind="stable")
         starts = np.searchsorted(layers[order], np.arange(layers.max(initial=-1) + 2))
         return cls(n, pairs[order].astype(np.int32), starts)
@@ -120,30 +122,8 @@ class Network:
         >>> Network.from_graph(net.to_graph()) == net
         True
         """
-        import networkx
-
-        if "n" not in graph.graph:
-            raise NetworkError("a comparator graph needs its number of wires as graph.graph['n']")
-        n = check_wires(graph.graph["n"])
-        if not graph.is_directed():
-            raise NetworkError("a comparator graph must be directed: use a networkx.DiGraph")
-        try:
-            nodes = list(networkx.topological_sort(graph))
-            pairs = _pairs_array(n, [(graph.nodes[v]["lo"], graph.nodes[v]["hi"]) for v in nodes])
-        except networkx.NetworkXUnfeasible:
-            raise NetworkError("a comparator graph must have no cycle, but this one has one") from None
-        except KeyError as missing:
-            raise NetworkError(f"every node of a comparator graph needs {missing}") from None
-        last: dict[int, object] = {}
-        for node, pair in zip(nodes, pairs.tolist(), strict=True):
-            for wire in pair:
-                if wire in last and not graph.has_edge(last[wire], node):
-                    raise NetworkError(
-                        f"comparators {last[wire]!r} and {node!r} both touch wire {wire} and no "
-                        "edge joins them: the graph must have an edge per wire segment"
-                    )
-                last[wire] = node
-        return cls.from_comparators(n, pairs)
+        network: Network = _formats().network_of_graph(graph)
+        return network
 
     def to_graph(self) -> networkx.DiGraph:
         """Return the comparator graph: a node per comparator, an edge per wire segment.
@@ -154,21 +134,7 @@ class Network:
         >>> Network.from_layers(3, [[(0, 1)], [(1, 2)]]).to_graph().edges(data=True)
         OutEdgeDataView([(0, 1, {'wires': (1,)})])
         """
-        import networkx
-
-        graph = networkx.DiGraph(n=self.n)
-        last: dict[int, int] = {}
-        node = 0
-        for index, layer in enumerate(self.layers()):
-            for lo, hi in layer.tolist():
-                graph.add_node(node, lo=lo, hi=hi, layer=index)
-                for wire in (lo, hi):
-                    if wire in last:
-                        before = last[wire]
-                        wires = graph.edges[before, node]["wires"] if graph.has_edge(before, node) else ()
-                        graph.add_edge(before, node, wires=(*wires, wire))
-                    last[wire] = node
-                node += 1
+        graph: networkx.DiGraph = _formats().graph_of(self)
         return graph
 
     def text(self, format: str = "nsc") -> str:
@@ -461,18 +427,21 @@ def _refused(
     return NetworkError(f"comparator ({lo}, {hi}) in layer {layers[index]} {fault}")
 
 
-def _asap(n: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the earliest layer of each comparator. Cost: one step per comparator."""
+def earliest_layers(n: int, groups: Iterable[Sequence[int]]) -> Iterator[int]:
+    """Yield for each group of wires the earliest layer behind all groups before it that share a wire with it.
+
+    A group is a comparator's wires, or the wires of whatever else works on some of n wires at a time.
+
+    >>> list(earliest_layers(4, [(0, 1), (2, 3), (1, 2)]))
+    [0, 0, 1]
+    """
     free = [0] * n
-    layers = array("q")
-    append = layers.append
-    # A list of all pairs would take ten times the memory of the array.
-    for start in range(0, len(pairs), _PIECE):
-        lows, highs = pairs[start : start + _PIECE].T.tolist()
-        for lo, hi in zip(lows, highs, strict=True):
-            layer = free[lo]
-            if free[hi] > layer:
-                layer = free[hi]
-            append(layer)
-            free[lo] = free[hi] = layer + 1
-    return np.array(layers, dtype=np.int64)
+    for wires in groups:
+        layer = 0
+        for wire in wires:
+            if free[wire] > layer:
+                layer = free[wire]
+        yield layer
+        layer += 1
+        for wire in wires:
+            free[wire] = layer

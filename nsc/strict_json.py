@@ -7,11 +7,6 @@ from collections import Counter
 from typing import Any
 
 
-def value_at(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at an index, and the index of its end; raises like `read_json`."""
-    return _DECODER.raw_decode(text, start)
-
-
 def read_json(text: str) -> Any:
     """Return the value of a JSON text.
 

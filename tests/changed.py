@@ -13,7 +13,7 @@ TESTS_OF = {
     "benchmarks/": ("tests/test_benchmarks.py",),
     "compiler/": ("tests/compiler/", "tests/test_networks.py"),
     "compiler/deploy/": ("tests/deploy/",),
-    "compiler/drawing/": ("tests/compiler/test_drawings.py", "tests/compiler/test_explorer_facts.py"),
+    "compiler/drawing/": ("tests/compiler/test_diagram.py", "tests/compiler/test_explorer_facts.py"),
     "compiler/header/": ("tests/c/",),
     "docs/": ("tests/test_docs.py", "tests/test_contributing.py"),
     "examples/": ("tests/examples/",),

@@ -1,4 +1,4 @@
-"""Formats: how a network is read from a file and written to one, a file per format and one table.
+"""Formats: how a network is read from a file and written to one; `files.FORMATS` is their table.
 
 Reading takes a text's format from its content, unless the user states it. A text that looks like several
 formats is read in each, and refused if it is not the same network in all that can read it. Comments before a
@@ -26,30 +26,33 @@ that is an error, which names the option that decides.
 """
 
 from nsc.compiler.diagram import notebook_svg
-from nsc.compiler.formats.json_lists import network_of_lists
-from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.nsc_json import LONGEST_LISTED, LONGEST_PLAIN, NSC_FORMAT, named
-from nsc.compiler.formats.reading import (
+from nsc.compiler.formats.files import (
     FORMATS,
+    format_of_path,
+    losses,
     parse_network,
     read_network,
     read_stream,
     readable,
+    save,
+    save_network,
     writable,
     write_network,
 )
-from nsc.compiler.formats.saving import format_of_path, losses, save, save_network
+from nsc.compiler.formats.graphs import graph_of, network_of_graph
+from nsc.compiler.formats.json_lists import network_of_lists
+from nsc.compiler.formats.nsc_json import LONGEST_LISTED, LONGEST_PLAIN, NSC_FORMAT, named
 
 __all__ = [
     "FORMATS",
     "LONGEST_LISTED",
     "LONGEST_PLAIN",
     "NSC_FORMAT",
-    "Format",
-    "Listing",
     "format_of_path",
+    "graph_of",
     "losses",
     "named",
+    "network_of_graph",
     "network_of_lists",
     "notebook_svg",
     "parse_network",

@@ -57,10 +57,7 @@ def _parse(text: str, progress: Progress) -> Listing:
                 progress.count("comparators", len(numbers) // 3)
     except csv.Error as error:
         raise NetworkError(f"line {reader.line_num}: {error}") from None
-    table = np.array(numbers, dtype=np.int64).reshape(-1, 3)
-    del numbers
-    table = table[np.argsort(table[:, 0], kind="stable")]
-    return Listing(table[:, 1:], np.unique(table[:, 0], return_counts=True)[1].tolist())
+    return Listing.of_rows(np.frombuffer(numbers, np.int64).reshape(-1, 3))
 
 
 def _write(network: Network) -> str:

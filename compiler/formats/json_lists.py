@@ -1,42 +1,82 @@
-"""Nested lists: a flat list of pairs, or a list of layers, as JSON or as Python prints it."""
+"""JSON, and nested lists in it: a flat list of pairs, or a list of layers; as Python prints them too."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import whole
-from nsc.compiler.formats.json_texts import json_list
-from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined, settle
-from nsc.compiler.formats.scanning import are_pairs, is_pair, quoted
+from nsc.compiler.formats.listing import Format, Listing, Pairs, settle
+from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import Network
-from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
+from nsc.strict_json import read_json
 from nsc.wording import argument
 
 _AS_JSON = str.maketrans("()", "[]")
 
 
-def _recognises(text: str) -> bool:
-    return re.match(r"\s*\[\s*\[", text) is not None
-
-
-def _parse(text: str, progress: Progress) -> Listing:
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text; an object that has a key twice is an error."""
     try:
-        items = json_list(text.translate(_AS_JSON))
-    except NetworkError as error:
-        if "Extra data" not in str(error):
-            raise
-        raise NetworkError(
-            f"{error}: one list a file; a layer per line is read with {argument('format', 'layers')}"
-        ) from None
-    return _listing(items, progress)
+        return read_json(text)
+    except (ValueError, RecursionError) as error:
+        raise NetworkError(f"not valid JSON: {error}") from None
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text is."""
+    value = json_value(text)
+    if not isinstance(value, dict):
+        raise NetworkError(f"expected a JSON object, found {quoted(value)}")
+    return value
+
+
+def stated_wires(data: dict[str, Any], key: str) -> int:
+    """Return the number of wires that a JSON object states."""
+    stated = data.get(key)
+    if type(stated) is not int:
+        fault = f"found {quoted(stated)}" if key in data else "it is missing"
+        raise NetworkError(f'"{key}", the number of wires, must be an integer; {fault}')
+    return stated
+
+
+def comparators_of(items: list[Any], what: str) -> Pairs:
+    """Return the comparators of a flat list of JSON values, which messages call by `what` and their place."""
+    if not _are_pairs(items):
+        index, item = next((k, item) for k, item in enumerate(items) if not _are_pairs([item]))
+        nested = isinstance(item, list) and bool(item) and isinstance(item[0], list)
+        several = " (lists nested deeper are several networks: one network a file)" if nested else ""
+        raise NetworkError(f"{what} {index}: a comparator is [lo, hi], found {quoted(item)}{several}")
+    return integers_array(items, 2)
+
+
+def _are_pairs(items: list[Any]) -> bool:
+    return set(map(type, items)) <= {list} and set(map(len, items)) <= {2} and are_integers(items)
+
+
+def are_integers(lists: Iterable[list[Any]]) -> bool:
+    """Say whether some lists hold integers alone."""
+    return set(map(type, itertools.chain.from_iterable(lists))) <= {int}
+
+
+def integers_array(rows: Sequence[Sequence[int]], width: int) -> npt.NDArray[np.int64]:
+    """Return rows of integers as an array.
+
+    Raises:
+        NetworkError: a number that is no wire by far.
+    """
+    try:
+        return np.array(rows, dtype=np.int64).reshape(-1, width)
+    except OverflowError:
+        raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
 
 
 def network_of_lists(
@@ -52,7 +92,7 @@ def network_of_lists(
     Raises:
         NetworkError: lists of no network, or of possibly several.
     """
-    return settle(_listing([_plain(comparators)], SILENT), n, index_base)
+    return settle(_listing(_plain(comparators)), n, index_base)
 
 
 def _plain(value: Any) -> Any:
@@ -65,44 +105,36 @@ def _plain(value: Any) -> Any:
     return value if number is None else number
 
 
-def _listing(pieces: Iterable[list[Any]], progress: Progress) -> Listing:
-    """Return the listing of a list's items, which come some at a time."""
-    first = next(iter(pieces))[:1]
-    if first and isinstance(first[0], list) and first[0] and not isinstance(first[0][0], list):
-        return Listing(joined(_flat(pieces), progress))
-    sizes: list[int] = []
-    return Listing(joined(_layers(pieces, sizes), progress), sizes)
+def _listing(items: list[Any]) -> Listing:
+    first = items[0] if items else None
+    if isinstance(first, list) and first and not isinstance(first[0], list):
+        return Listing(comparators_of(items, "item"))
+    for index, layer in enumerate(items):
+        if not isinstance(layer, list):
+            raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")
+    flat = list(itertools.chain.from_iterable(items))
+    if not _are_pairs(flat):
+        for index, layer in enumerate(items):
+            comparators_of(layer, f"layer {index}, item")
+    return Listing(integers_array(flat, 2), list(map(len, items)))
 
 
-def _flat(pieces: Iterable[list[Any]]) -> Iterator[Pairs]:
-    before = 0
-    for piece in pieces:
-        if not are_pairs(piece):
-            _refuse_others(piece, "item", before)
-        before += len(piece)
-        yield comparators_array(piece)
+def _recognises(text: str) -> bool:
+    return re.match(r"\s*\[\s*\[", text) is not None
 
 
-def _layers(pieces: Iterable[list[Any]], sizes: list[int]) -> Iterator[Pairs]:
-    """Yield the comparators, those of some layers at a time, and append each layer's number to the sizes."""
-    for piece in pieces:
-        for index, layer in enumerate(piece, start=len(sizes)):
-            if not isinstance(layer, list):
-                raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")
-        flat = list(itertools.chain.from_iterable(piece))
-        if not are_pairs(flat):
-            for index, layer in enumerate(piece, start=len(sizes)):
-                _refuse_others(layer, f"layer {index}, item")
-        sizes.extend(map(len, piece))
-        yield comparators_array(flat)
-
-
-def _refuse_others(items: list[object], what: str, before: int = 0) -> None:
-    for index, item in enumerate(items, start=before):
-        if not is_pair(item):
-            nested = isinstance(item, list) and bool(item) and isinstance(item[0], list)
-            several = " (lists nested deeper are several networks: one network a file)" if nested else ""
-            raise NetworkError(f"{what} {index}: a comparator is [lo, hi], found {quoted(item)}{several}")
+def _parse(text: str, progress: Progress) -> Listing:
+    try:
+        items = json_value(text.translate(_AS_JSON))
+    except NetworkError as error:
+        if "Extra data" not in str(error):
+            raise
+        raise NetworkError(
+            f"{error}: one list a file; a layer per line is read with {argument('format', 'layers')}"
+        ) from None
+    if not isinstance(items, list):
+        raise NetworkError(f"expected a list, found {quoted(items)}")
+    return _listing(items)
 
 
 def _write(network: Network) -> str:

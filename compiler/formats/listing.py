@@ -38,6 +38,12 @@ class Listing:
     n: int | None = None
     index_base: int | None = None
 
+    @classmethod
+    def of_rows(cls, rows: Pairs, n: int | None = None, index_base: int | None = None) -> Listing:
+        """Return the listing of rows (layer, lo, hi) in any order; layers are numbered from anything."""
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        return cls(rows[:, 1:], np.unique(rows[:, 0], return_counts=True)[1].tolist(), n, index_base)
+
 
 @dataclass(frozen=True)
 class Format:
@@ -61,18 +67,6 @@ class Format:
     recognises: Callable[[str], bool] = lambda text: False
     parse: Callable[[str, Progress], Listing] | None = None
     write: Callable[[Network], str] | None = None
-
-
-def comparators_array(pairs: Sequence[object]) -> Pairs:
-    """Return pairs (lo, hi) as a (size, 2) array.
-
-    Raises:
-        NetworkError: a number that is no wire by far.
-    """
-    try:
-        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    except OverflowError:
-        raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
 
 
 def joined(pieces: Iterable[Pairs], progress: Progress) -> Pairs:

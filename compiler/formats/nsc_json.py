@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.families import family_network
-from nsc.compiler.formats.json_texts import JsonList, json_object
+from nsc.compiler.formats.json_lists import are_integers, integers_array, json_object, stated_wires
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
-from nsc.compiler.formats.progressions import Progression, progressions_of
-from nsc.compiler.formats.scanning import are_integers, quoted, stated_wires
+from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -32,11 +31,12 @@ NSC_FORMAT = "nsc-network/1"
 LONGEST_PLAIN = 1 << 16
 # Families' networks of more comparators than this are named: bitonic on 65,536 wires would be 9 MB of text.
 LONGEST_LISTED = 1 << 20
-# (k, 4) integers lo, hi, step, count, as in a Progression.
+# (k, 4) integers lo, hi, step, count: comparators (lo + i·step, hi + i·step) for i in 0 … count - 1.
 Progressions = npt.NDArray[np.int64]
 
-# Comparators that are expanded at a time, or those of one progression.
+# Comparators that are expanded at a time, or those of one progression; layers that are checked at a time.
 _PIECE = 1 << 14
+_LAYERS = 16
 
 
 def _recognises(text: str) -> bool:
@@ -46,10 +46,9 @@ def _recognises(text: str) -> bool:
 
 def _write(network: Network) -> str:
     """Return nsc-network/1 JSON, a layer a line; the same network, the same bytes."""
+    layers: Iterable[list[list[int]]] = (layer.tolist() for layer in network.layers())
     if network.size > LONGEST_PLAIN:
-        layers: Iterable[list[Any]] = map(_progression_items, progressions_of(network))
-    else:
-        layers = (layer.tolist() for layer in network.layers())
+        layers = map(list, map(progressions_of, layers))
     encode = json.JSONEncoder(separators=(",", ":")).encode
     lines = ",\n".join(f"  {encode(layer)}" for layer in layers)
     body = f"\n{lines}\n " if lines else ""
@@ -62,12 +61,27 @@ def named(family: str, network: Network) -> str:
     return json.dumps(facts) + "\n"
 
 
-def _progression_items(progressions: list[Progression]) -> list[tuple[int, ...]]:
-    return [(lo, hi, step, count) if count > 1 else (lo, hi) for lo, hi, step, count in progressions]
+def progressions_of(pairs: list[list[int]]) -> Iterator[list[int]]:
+    """Yield a layer's comparators as progressions [lo, hi, step, count], or [lo, hi] alone, found greedily.
+
+    Classic families have few progressions a layer: odd-even transposition one, bitonic at most n/2.
+    """
+    start = 0
+    while start < len(pairs):
+        (lo, hi), end = pairs[start], start + 1
+        step = pairs[end][0] - lo if end < len(pairs) else 0
+        reach = 0
+        while step > 0 and end < len(pairs):
+            reach += step
+            if pairs[end] != [lo + reach, hi + reach]:
+                break
+            end += 1
+        yield [lo, hi] if end == start + 1 else [lo, hi, step, end - start]
+        start = end
 
 
 def _parse(text: str, progress: Progress) -> Listing:
-    data = json_object(text, "layers")
+    data = json_object(text)
     if data.get("format") != NSC_FORMAT:
         raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {quoted(data.get("format"))}')
     n = stated_wires(data, "n")
@@ -77,7 +91,7 @@ def _parse(text: str, progress: Progress) -> Listing:
         if layers is not None:
             raise NetworkError('the text has both "layers" and a "family": keep one of them')
         return _of_family(n, data["family"], data.get("sha256"))
-    if not isinstance(layers, JsonList):
+    if not isinstance(layers, list):
         raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
     sizes: list[int] = []
     return Listing(joined(_layers(n, layers, sizes), progress), sizes, n, index_base=0)
@@ -97,11 +111,11 @@ def _of_family(n: int, family: object, digest: object) -> Listing:
     return Listing(network.comparators.astype(np.int64), sizes, n, index_base=0)
 
 
-def _layers(n: int, layers: JsonList, sizes: list[int]) -> Iterator[Pairs]:
+def _layers(n: int, layers: list[Any], sizes: list[int]) -> Iterator[Pairs]:
     """Yield the comparators, some thousands at a time, and append each layer's number to the sizes."""
     total = 0
-    for piece in layers:
-        for pairs in _expanded(_progressions(n, piece, sizes)):
+    for start in range(0, len(layers), _LAYERS):
+        for pairs in _expanded(_progressions(n, layers[start : start + _LAYERS], sizes)):
             total += len(pairs)
             if total > MAX_SIZE:
                 raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
@@ -127,14 +141,10 @@ def _progressions(n: int, layers: list[object], sizes: list[int]) -> Progression
 
 def _rows(items: list[list[int]]) -> Progressions:
     """Return items [lo, hi] or [lo, hi, step, count] as progressions."""
-    try:
-        if set(map(len, items)) <= {2}:
-            pairs = np.array(items, dtype=np.int64).reshape(-1, 2)
-            return np.hstack([pairs, np.ones_like(pairs)])
-        whole = [item if len(item) == 4 else [*item, 1, 1] for item in items]
-        return np.array(whole, dtype=np.int64)
-    except OverflowError:
-        raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
+    if set(map(len, items)) <= {2}:
+        pairs = integers_array(items, 2)
+        return np.hstack([pairs, np.ones_like(pairs)])
+    return integers_array([item if len(item) == 4 else [*item, 1, 1] for item in items], 4)
 
 
 def _refuse_others(n: int, items: object, index: int) -> None:

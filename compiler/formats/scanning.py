@@ -7,11 +7,9 @@ pattern can split a text in two ways.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -124,30 +122,6 @@ def _without_comment(match: re.Match[str]) -> str:
         line = match.string.count("\n", 0, match.start()) + 1
         raise NetworkError(f"line {line}: the comment /* has no end */")
     return "\n" * comment.count("\n") or " "
-
-
-def stated_wires(data: dict[str, object], key: str) -> int:
-    """Return the number of wires that a JSON object states."""
-    stated = data.get(key)
-    if not isinstance(stated, int) or isinstance(stated, bool):
-        fault = f"found {quoted(stated)}" if key in data else "it is missing"
-        raise NetworkError(f'"{key}", the number of wires, must be an integer; {fault}')
-    return stated
-
-
-def are_pairs(values: list[Any]) -> bool:
-    """Say whether all JSON values are lists of two integers; much faster than `is_pair` of each."""
-    return set(map(type, values)) <= {list} and set(map(len, values)) <= {2} and are_integers(values)
-
-
-def are_integers(lists: list[list[Any]]) -> bool:
-    """Say whether some lists hold integers alone."""
-    return set(map(type, itertools.chain.from_iterable(lists))) <= {int}
-
-
-def is_pair(value: object) -> bool:
-    """Say whether a JSON value is a list of two integers."""
-    return isinstance(value, list) and len(value) == 2 and all(type(item) is int for item in value)
 
 
 def quoted(value: object) -> str:

@@ -1,4 +1,8 @@
-"""SorterHunter's JSON: a flat list of comparators under "nw".
+"""SorterHunter's files: JSON with a flat list of comparators under "nw", and the log that it prints.
+
+The log has Python dictionaries, a line each, among other lines. A line begins with ``{'N':`` and ends with
+``}``. The program prints a network whenever it has found a better one, so the last such line is read; one
+that was cut off before its ``}`` is passed over, with a warning. The lines of one file must agree on N.
 
 Source: https://github.com/bertdobbelaere/SorterHunter
 """
@@ -7,13 +11,19 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 
-from nsc.compiler.formats.json_texts import JsonList, json_object
-from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined
-from nsc.compiler.formats.scanning import are_pairs, is_pair, quoted, stated_wires
+from nsc.compiler.formats.json_lists import comparators_of, json_object, stated_wires
+from nsc.compiler.formats.listing import Format, Listing
+from nsc.compiler.formats.scanning import WIRE, pairs_of, quoted
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
+
+_BEGINNING = "{'N'"
+_WIRES = re.compile(r"\{\s*'N'\s*:\s*([0-9]{1,9})\s*,")
+_OPENING = re.compile(r"'nw'\s*:\s*\[")
+_PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
 
 
 def _recognises(text: str) -> bool:
@@ -21,30 +31,71 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str, progress: Progress) -> Listing:
-    data = json_object(text, "nw")
-    n = stated_wires(data, "N")
-    flat = data.get("nw")
-    if not isinstance(flat, JsonList):
+    data = json_object(text)
+    n, flat = stated_wires(data, "N"), data.get("nw")
+    if not isinstance(flat, list):
         raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {quoted(flat)}')
-    return Listing(joined(map(_pairs, flat), progress), n=n)
-
-
-def _pairs(items: list[object]) -> Pairs:
-    if not are_pairs(items):
-        other = next(item for item in items if not is_pair(item))
-        raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {quoted(other)} in it')
-    return comparators_array(items)
+    return Listing(comparators_of(flat, '"nw", item'), n=n)
 
 
 def _write(network: Network) -> str:
-    layers = (json.dumps(layer.tolist(), separators=(",", ":"))[1:-1] for layer in network.layers())
-    return f'{{"N":{network.n},"L":{network.size},"D":{network.depth},"nw":[{",".join(layers)}]}}\n'
+    pairs = json.dumps(network.comparators.tolist(), separators=(",", ":"))
+    return f'{{"N":{network.n},"L":{network.size},"D":{network.depth},"nw":{pairs}}}\n'
 
 
-FORMAT = Format(
+def _recognises_log(text: str) -> bool:
+    return re.search(r"^[ \t]*\{'N'", text, re.MULTILINE) is not None
+
+
+def _parse_log(text: str, progress: Progress) -> Listing:
+    lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
+    networks = [(number, line) for number, line in lines if line.startswith(_BEGINNING) and line[-1] == "}"]
+    cut = [number for number, line in lines if _is_cut(line)]
+    if not networks:
+        raise NetworkError("no whole line {'N':4,…,'nw':[(0,2),…]}")
+    wires = {}
+    for number, line in networks:
+        stated = _WIRES.match(line)
+        if stated is None:
+            raise NetworkError(f"line {number}: 'N', the number of wires, must be an integer")
+        wires[int(stated[1])] = number
+    if len(wires) > 1:
+        numbers = " and ".join(str(n) for n in sorted(wires)[:2])
+        raise NetworkError(f"several networks in one file, of {numbers} wires: keep one run's lines")
+    number, line = networks[-1]
+    opening = _OPENING.search(line)
+    closing = -1 if opening is None else line.find("]", opening.end())
+    if opening is None or closing < 0:
+        raise NetworkError(f"line {number}: 'nw', the list of comparators, is missing")
+    if _OPENING.search(line, opening.end()):
+        raise NetworkError(f"line {number}: 'nw', the list of comparators, is stated twice")
+    flat = pairs_of(line[opening.end() : closing].strip(), _PAIR, "(0,2)", progress, number)
+    if cut:
+        warnings.warn(
+            f"nsc: line {cut[-1]} of the log is cut off before its network ends: the last whole network, of "
+            f"line {number}, is read",
+            stacklevel=2,
+        )
+    return Listing(flat, n=next(iter(wires)))
+
+
+def _is_cut(line: str) -> bool:
+    """Say whether a line is the beginning of a network, be it one character of it."""
+    begins = line.startswith(_BEGINNING) or (line != "" and _BEGINNING.startswith(line))
+    return begins and not line.endswith("}")
+
+
+JSON = Format(
     example='{"N":4,"L":5,"D":3,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
     holds_wires=True,
     recognises=_recognises,
     parse=_parse,
     write=_write,
+)
+
+LOG = Format(
+    example="{'N':4,'L':5,'D':3,'sw':'','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}",
+    holds_wires=True,
+    recognises=_recognises_log,
+    parse=_parse_log,
 )

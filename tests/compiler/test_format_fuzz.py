@@ -1,4 +1,4 @@
-"""Hostile network files give a network or a NetworkError, in bounded time and memory."""
+"""Catches hostile files that raise another error, or take more time or memory than their size allows."""
 
 import io
 import random
@@ -140,14 +140,6 @@ def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
     finally:
         tracemalloc.stop()
     assert peak < MEGABYTES_PER_MEGABYTE * len(text)
-
-
-@pytest.mark.parametrize("unit", ["[", "1", "(0,1),", "{", " ", "[0,", "0:", "SWAP(", "{'N':", "<a>", "a->"])
-def test_a_megabyte_of_the_same(unit):
-    start = time.process_time()
-    for format in (None, "json", "dot", "code"):
-        check(filled(unit, size=MEGABYTE), format=format)
-    assert time.process_time() - start < 1 + 4 * SECONDS_PER_MEGABYTE
 
 
 def test_entities_are_refused_before_they_are_expanded():

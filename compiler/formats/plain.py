@@ -1,0 +1,149 @@
+"""Plain texts: comparators and nothing else, in one pattern a format.
+
+Comments (``//``, ``/* */``, and from ``#`` to the end of the line) are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable
+
+import numpy as np
+
+from nsc.compiler.formats.listing import Format, Listing
+from nsc.compiler.formats.scanning import WIRE, numbers_of, pairs_of, quoted, repeated, without_comments
+from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
+from nsc.errors import NetworkError
+from nsc.wording import count
+
+_ROUND_PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*"
+_CALL = r"\s*([A-Za-z_][A-Za-z0-9_]{0,79})\s*\("
+# The kinds of `pairs`: what a text begins with, one of its pairs with the space around it, and an example.
+_KINDS = (
+    (re.compile(r"\s*\("), rf"{_ROUND_PAIR}[,;]?", "(0,2)"),
+    (re.compile(r"\s*[0-9]+[ \t]*,"), rf"\s*{WIRE}[ \t]*,[ \t]*{WIRE}(?![^\s;])[ \t]*;?", "0,2"),
+    (re.compile(r"\s*[0-9]+[ \t]+[0-9]"), rf"\s*{WIRE}[ \t]+{WIRE}(?![^\s,;])[ \t]*[,;]?", "0 2"),
+)
+_NUMBERS = repeated(rf"\s*{WIRE}(?!\S)", 1 << 13)
+
+
+def _begins(pattern: str) -> Callable[[str], bool]:
+    """Return a function that recognises texts by their beginning."""
+    return lambda text: re.match(pattern, text) is not None
+
+
+def _reader(pair: str, example: str, index_base: int | None = None) -> Callable[[str, Progress], Listing]:
+    """Return a function that reads texts of pairs of this pattern."""
+
+    def parse(text: str, progress: Progress) -> Listing:
+        bare = without_comments(text).rstrip()
+        return Listing(pairs_of(bare, pair, example, progress), index_base=index_base)
+
+    return parse
+
+
+def _writer(pair: str, between: str, index_base: int = 0) -> Callable[[Network], str]:
+    """Return a function that writes a line a layer, with something between pairs."""
+
+    def write(network: Network) -> str:
+        layers = ((layer + index_base).tolist() for layer in network.layers())
+        return "".join(between.join(pair.format(*ends) for ends in layer) + "\n" for layer in layers)
+
+    return write
+
+
+def _parse_pairs(text: str, progress: Progress) -> Listing:
+    bare = without_comments(text).rstrip()
+    kinds = [kind for kind in _KINDS if kind[0].match(bare)] or _KINDS
+    return Listing(pairs_of(bare, *kinds[0][1:], progress))
+
+
+def _parse_code(text: str, progress: Progress) -> Listing:
+    bare = without_comments(text).rstrip()
+    called = re.match(_CALL, bare)
+    name = "SWAP" if called is None else called[1]
+    example = "SWAP(0,2);" if called is None else f"{name[:40]}(0,2); (one name in the whole file)"
+    return Listing(pairs_of(bare, rf"\s*{name}{_ROUND_PAIR}[;,]?", example, progress, word=name))
+
+
+def _parse_table(text: str, progress: Progress) -> Listing:
+    numbers = _numbers(without_comments(text).rstrip(), progress)
+    if len(numbers) < 2:
+        raise NetworkError("a table begins with the number of wires and the number of comparators")
+    n, size = numbers[:2]
+    if len(numbers) - 2 != 2 * size:
+        raise NetworkError(
+            f"a table of {count(size, 'comparator')} has {2 * size} numbers after the first two, this one "
+            f"{len(numbers) - 2}; one network a file"
+        )
+    pairs = np.frombuffer(numbers, np.int64)[2:].reshape(2, size).T
+    return Listing(np.ascontiguousarray(pairs), n=n, index_base=1)
+
+
+def _numbers(text: str, progress: Progress) -> array[int]:
+    """Return the whole numbers of a text, some thousands of them at a time."""
+    numbers, place = array("q"), 0
+    while (match := _NUMBERS.match(text, place)) is not None:
+        numbers.frombytes(numbers_of(match[0]).tobytes())
+        place = match.end()
+        progress.count("comparators", len(numbers) // 2)
+    if place < len(text):
+        word = text[place:].split(maxsplit=1)[0]
+        raise NetworkError(f"number {len(numbers) + 1} of the table is no whole number: {quoted(word[:60])}")
+    return numbers
+
+
+def _write_table(network: Network) -> str:
+    ends = (network.comparators + 1).T.tolist()
+    lines = [f"{network.n} {network.size}", *(" ".join(map(str, row)) for row in ends)]
+    return "\n".join(lines) + "\n"
+
+
+# The colon list of .cn files; a newline is a comma.
+COLONS = Format(
+    example="0:2,1:3\n0:1,2:3\n1:2",
+    suffixes=(".cn",),
+    recognises=_begins(r"\s*[0-9]+\s*:"),
+    parse=_reader(rf"\s*{WIRE}[ \t]*:[ \t]*{WIRE}[ \t]*(?:,|\n|\Z)", "0:2"),
+    write=_writer("{}:{}", ","),
+)
+
+# Knuth's text, wires counted from 1. Source: Knuth, The Art of Computer Programming 3, section 5.3.4.
+KNUTH = Format(
+    example="[1:3][2:4][1:2][3:4][2:3]",
+    suffixes=(".knuth",),
+    recognises=_begins(r"\s*\[\s*[0-9]+\s*:"),
+    parse=_reader(rf"\s*\[\s*{WIRE}\s*:\s*{WIRE}\s*\]", "[1:2]", index_base=1),
+    write=_writer("[{}:{}]", "", index_base=1),
+)
+
+# The 1-based table: ``N M``, then the M lower ends, then the M upper ends. The lower end is the one that
+# keeps the minimum, whichever wire it is.
+TABLE = Format(
+    example="4 5\n1 2 1 3 2\n3 4 2 4 3",
+    suffixes=(".table",),
+    holds_wires=True,
+    recognises=_begins(r"\s*[0-9]+\s+[0-9]+(\s|\Z)"),
+    parse=_parse_table,
+    write=_write_table,
+)
+
+# All pairs of a text are of one kind. A newline is a space: pairs on a line are no layer. A pair without
+# parentheses stands on one line.
+PAIRS = Format(
+    example="(0,2),(1,3)\n(0,1),(2,3)\n(1,2)",
+    recognises=_begins(r"\s*(\(\s*[0-9]+\s*,|[0-9]+[ \t]*,[ \t]*[0-9]|[0-9]+[ \t]+[0-9])"),
+    parse=_parse_pairs,
+)
+
+# Code as people paste it: any one name is called, with two whole numbers; the minimum goes to the first. A
+# macro's definition is passed over as a comment.
+CODE = Format(
+    example="SWAP(0,2); SWAP(1,3); SWAP(0,1); SWAP(2,3); SWAP(1,2);",
+    suffixes=(".c", ".h", ".cpp", ".hpp"),
+    recognises=_begins(rf"\s*(//|/\*|#)|{_CALL}"),
+    parse=_parse_code,
+    write=_writer("SWAP({},{});", " "),
+)
