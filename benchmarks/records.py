@@ -11,7 +11,7 @@ from benchmarks.report import paragraph
 from nsc.compiler.families import KINDS, found, known, published
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_constructions
-from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.passes import half_operations
 from nsc.compiler.verify import parse
 
 PAGE = Path(__file__).parents[1] / "docs" / "records.md"

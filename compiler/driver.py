@@ -9,12 +9,10 @@ from nsc.compiler.describe import describe, is_family
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
 from nsc.compiler.package import Package
-from nsc.compiler.passes.relayer import relayer
-from nsc.compiler.passes.restrict import restrict
+from nsc.compiler.passes import relayer, restrict
 from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule, schedule
-from nsc.compiler.selection import Ranks
 from nsc.compiler.verify import TRIAL_METHODS, Budget, Proof, Property, Verdict, certify, verify_once
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
@@ -146,7 +144,7 @@ def candidates(
         if not request.unproved:
             yield from (Candidate(smaller, quick, methods, UnprovedError) for smaller in networks)
         yield Candidate(networks[0], budget)
-    elif isinstance(request.select, Ranks) and _are_neighbours(request.select.ranks):
+    elif request.select is not None and _are_neighbours(request.select.ranks):
         lower, upper = sorted(property_.ranks, key=property_.ranks.__getitem__)
         yield Candidate(network, budget, next_after=VerificationError)
         yield Candidate(Network.from_layers(network.n, [*network.layers(), [(lower, upper)]]), budget)

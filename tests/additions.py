@@ -191,8 +191,8 @@ FORMAT = Format(
     write=_write,
 )
 '''),
-        "compiler/formats/reading.py": both(
-            before("    table,\n)", "    toy,\n"),
+        "compiler/formats/files.py": both(
+            after("    sorterhunter,\n", "    toy,\n"),
             after("FORMATS: dict[str, Format] = {\n", '    "toy": toy.FORMAT,\n'),
         ),
     },
@@ -407,23 +407,21 @@ with torch.autograd.forward_ad.dual_level():  # by the reference
 PASS = Addition(
     "A pass",
     {
-        "compiler/passes/toy.py": new_file('''"""A toy pass: layers that repeat the layer before go."""
-
-from __future__ import annotations
-
-from nsc.compiler.network import Network
-
-
-def toy(network: Network) -> Network:
+        "compiler/passes.py": before(
+            "def restrict(",
+            '''def toy(network: Network) -> Network:
     """Return the network without layers that repeat the layer before."""
     layers: list[list[list[int]]] = []
     for layer in network.layers():
         if not layers or layer.tolist() != layers[-1]:
             layers.append(layer.tolist())
     return Network.from_layers(network.n, layers)
-'''),
-        "compiler/optimize/pipeline.py": both(
-            before("from nsc.compiler.passes.untangle import", "from nsc.compiler.passes.toy import toy\n"),
+
+
+''',
+        ),
+        "compiler/optimize.py": both(
+            after("    restrict,\n", "    toy,\n"),
             after("    before = counts(network, property_)\n", "    network = toy(network)\n"),
         ),
     },
@@ -434,10 +432,7 @@ from nsc.compiler.verify import Budget, sort
 twice = nsc.Network.from_layers(2, [[(0, 1)], [(0, 1)]])
 assert optimize(twice, sort(2), Budget()).network.size == 1
 """,
-    (
-        "tests/compiler/test_passes.py",
-        "tests/compiler/test_optimize.py",
-    ),
+    ("tests/compiler/test_optimize.py",),
 )
 
 METHOD = Addition(
@@ -447,8 +442,7 @@ METHOD = Addition(
 
 from __future__ import annotations
 
-from nsc.compiler.verify.answer import Answer
-from nsc.compiler.verify.question import Question
+from nsc.compiler.verify.question import Answer, Question
 
 
 def toy(question: Question) -> Answer | None:

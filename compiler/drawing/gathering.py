@@ -29,8 +29,7 @@ from nsc.compiler.formats import FORMATS, writable, write_network
 from nsc.compiler.header.compiling import render_header
 from nsc.compiler.naming import package_name, purpose
 from nsc.compiler.network import Network
-from nsc.compiler.passes.relayer import relayer
-from nsc.compiler.passes.restrict import live_halves, restrict
+from nsc.compiler.passes import live_halves, relayer, restrict
 from nsc.compiler.relaxed.butterflies import butterflies_of, in_butterflies
 from nsc.compiler.relaxed.cpp import NARROW
 from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation

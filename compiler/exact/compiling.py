@@ -8,7 +8,7 @@ from nsc.compiler.driver import scheduled_network
 from nsc.compiler.exact.rendering import render
 from nsc.compiler.exact.segments import is_straight
 from nsc.compiler.naming import package_name, proof_line, purpose
-from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.passes import half_operations
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.compiler.text.records import Header, head_of

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
+from nsc.compiler.families.classic import Recorded, Runs, merged
 from nsc.compiler.families.lists import known
-from nsc.compiler.network import Network, check_wires
-from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.network import Comparators, Network, check_wires
+from nsc.compiler.passes import untangle
 
 # (lo, hi): the wire that takes the minimum, and the one that takes the maximum.
 Comparator = tuple[int, int]
@@ -60,19 +61,17 @@ def merge(a: Sequence[int], b: Sequence[int]) -> tuple[list[Comparator], list[in
     >>> merge([0, 1], [2, 3])
     ([(0, 2), (1, 3), (1, 2)], [0, 1, 2, 3])
     """
-    if not a or not b:
-        return [], [*a, *b]
-    if len(a) == len(b) == 1:
-        return [(a[0], b[0])], [a[0], b[0]]
-    pairs, first = merge(a[::2], b[::2])
-    more, second = merge(a[1::2], b[1::2])
-    pairs += more
-    ascending = first[:1]
-    for lower, higher in zip(second, first[1:], strict=False):
-        pairs.append((lower, higher))
-        ascending += [lower, higher]
-    rest = min(len(second), len(first) - 1)
-    return pairs, [*ascending, *second[rest:], *first[1 + rest :]]
+    wires, (pairs, order) = np.array([*a, *b], np.int64), _merge(len(a), len(b))
+    return [(lo, hi) for lo, hi in wires[pairs].tolist()], wires[order].tolist()
+
+
+@lru_cache
+def _merge(p: int, q: int) -> tuple[Comparators, Runs]:
+    """Return what `merge` does to wires 0 … p - 1 and p … p + q - 1, as arrays."""
+    recorded = Recorded()
+    wires = np.arange(p + q)[None]
+    (order,) = merged(recorded.compare, wires[:, :p], wires[:, p:])
+    return recorded.pairs(), order
 
 
 def merge_size(p: int, q: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from nsc.arguments import whole
 from nsc.compiler.network import MAX_SIZE, Comparators, Network, check_wires
-from nsc.compiler.passes.relayer import relayer
-from nsc.compiler.passes.truncate import truncate
+from nsc.compiler.passes import first_wires, relayer
 from nsc.errors import NetworkError
 
 Wires = npt.NDArray[np.signedinteger[Any]]
+# Lists of wires, each a row, whose values ascend.
+Runs = npt.NDArray[np.int64]
+# Puts the minima of the values on two arrays of wires on those of the first one that is returned.
+Compare = Callable[[Runs, Runs], tuple[Runs, Runs]]
 
 
 def odd_even(n: int) -> Network:
@@ -76,7 +79,7 @@ def bitonic(n: int) -> Network:
 def odd_even_merge(n: int) -> Network:
     """Return Batcher's odd-even merge sorting network on n wires.
 
-    For n that is no power of two: the network of the next power, truncated to its first n wires.
+    For n that is no power of two: the first n wires of the network of the next power.
 
     Returns:
         Depth at most k(k+1)/2 with k = ceil(log2 n); size (k² - k + 4)·2^(k-2) - 1 for n = 2**k.
@@ -90,23 +93,58 @@ def odd_even_merge(n: int) -> Network:
     (10, 63)
     """
     n = _check("odd_even_merge", n)
-    power = 1 << (n - 1).bit_length()
-    wires = np.arange(power)
+    recorded = Recorded()
+    runs = np.arange(1 << (n - 1).bit_length())[:, None]
+    while len(runs) > 1:
+        runs = merged(recorded.compare, runs[::2], runs[1::2])
+    pairs = recorded.pairs()
+    return Network.from_comparators(n, pairs[(pairs < n).all(axis=1)])
 
-    def layers() -> Iterator[Comparators]:
-        block = 1
-        while block < power:
-            distance = block
-            while distance >= 1:
-                first = distance % block
-                low = wires[(wires >= first) & (wires + distance < power)]
-                low = low[(low - first) // distance % 2 == 0]
-                low = low[low // (2 * block) == (low + distance) // (2 * block)]
-                yield _pair(low, distance)
-                distance //= 2
-            block *= 2
 
-    return relayer(truncate(_network(power, layers()), n))
+class Recorded:
+    """Comparators in the order in which they are compared."""
+
+    def __init__(self) -> None:
+        self._layers = [np.empty((0, 2), np.int64)]
+
+    def compare(self, low: Runs, high: Runs) -> tuple[Runs, Runs]:
+        """Add a comparator for each entry, and return the wires of the minima and of the maxima."""
+        self._layers.append(np.stack([low.ravel(), high.ravel()], axis=1))
+        return low, high
+
+    def pairs(self) -> Comparators:
+        """Return all of them, (count, 2)."""
+        return np.concatenate(self._layers)
+
+
+def merged(compare: Compare, a: Runs, b: Runs) -> Runs:
+    """Merge ascending runs of any two lengths, row by row, by Batcher's odd-even merge.
+
+    The entries at even places of both runs are merged to v, those at odd places to w. Then the result is
+    v[0], and for each i the minimum and the maximum of w[i] and v[i + 1].
+
+    Args:
+        compare: takes two arrays of wires, entry by entry; returns the wires of the minima and the maxima.
+        a, b: (rows, length) wires.
+
+    Returns:
+        The wires in the order of what comes out.
+
+    Source: Batcher 1968; Knuth 5.3.4.
+    """
+    if not a.shape[1] or not b.shape[1]:
+        return np.concatenate([a, b], axis=1)
+    if a.shape[1] == b.shape[1] == 1:
+        return np.concatenate(compare(a, b), axis=1)
+    if a.shape[1] % 2 == b.shape[1] % 2 == 0:  # both merges at once, in twice the rows
+        rows = (run.reshape(len(run), -1, 2).swapaxes(1, 2).reshape(2 * len(run), -1) for run in (a, b))
+        vw = merged(compare, *rows)
+        v, w = vw[::2], vw[1::2]
+    else:
+        v, w = (merged(compare, a[:, place::2], b[:, place::2]) for place in (0, 1))
+    pairs = min(w.shape[1], v.shape[1] - 1)
+    between = np.stack(compare(w[:, :pairs], v[:, 1 : pairs + 1]), axis=2).reshape(len(a), 2 * pairs)
+    return np.concatenate([v[:, :1], between, v[:, pairs + 1 :], w[:, pairs:]], axis=1)
 
 
 def merge_exchange(n: int) -> Network:
@@ -145,7 +183,7 @@ def merge_exchange(n: int) -> Network:
 def pairwise(n: int) -> Network:
     """Return the pairwise sorting network on n wires.
 
-    For n that is no power of two: the network of the next power, truncated to its first n wires.
+    For n that is no power of two: the first n wires of the network of the next power.
 
     Returns:
         Depth k(k+1)/2 with k = ceil(log2 n); the size of `odd_even_merge` at n = 2**k.
@@ -173,7 +211,7 @@ def pairwise(n: int) -> Network:
                 yield _pair(high - (reach << bit), reach << bit)
                 reach //= 2
 
-    return relayer(truncate(_network(power, layers()), n))
+    return first_wires(_network(power, layers()), n)
 
 
 def insertion(n: int) -> Network:

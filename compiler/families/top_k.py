@@ -12,9 +12,10 @@ from functools import cache, partial
 import numpy as np
 
 from nsc.compiler.families.best import Comparator, best
+from nsc.compiler.families.best import merge as odd_even
 from nsc.compiler.families.lists import known
 from nsc.compiler.network import Network
-from nsc.compiler.passes.restrict import half_operations, restrict
+from nsc.compiler.passes import half_operations, restrict
 
 # Comparators in order, and the wires that carry the values it keeps, ascending.
 Construction = tuple[list[Comparator], list[int]]
@@ -89,23 +90,9 @@ def _bitonic_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
 
 
 def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
-    """Merge by Batcher's odd-even merge, the lists filled up with -inf below, which is not compared."""
-    half = 1 << (max(len(a), len(b)) - 1).bit_length()
-    row = [-1] * (half - len(a)) + list(a) + [-1] * (half - len(b)) + list(b)
-    pairs = []
-    distance = half
-    while distance:
-        first = distance % half
-        for low in range(first, 2 * half - distance):
-            if (low - first) // distance % 2 == 0:
-                x, y = row[low], row[low + distance]
-                if x >= 0 and y >= 0:
-                    pairs.append((x, y))
-                elif x >= 0:
-                    row[low], row[low + distance] = y, x
-        distance //= 2
-    kept = [wire for wire in row if wire >= 0]
-    return pairs, kept[-k:]
+    """Merge by Batcher's odd-even merge upside down, where the largest values come first."""
+    pairs, descending = odd_even(b[::-1], a[::-1])
+    return [(lo, hi) for hi, lo in pairs], descending[::-1][-k:]
 
 
 MERGES: dict[str, MergeFunction] = {"bitonic": _bitonic_merge, "odd-even": _odd_even_merge}

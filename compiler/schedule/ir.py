@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
-from nsc.compiler.passes.restrict import live_halves
+from nsc.compiler.passes import live_halves
 from nsc.compiler.schedule.codelets import Codelet, Needed, Shape, shapes_of
 from nsc.compiler.schedule.cutting import STRAIGHT_LINE, cut, straight_line_shapes
 from nsc.errors import LoweringError

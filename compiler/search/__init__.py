@@ -1,18 +1,27 @@
 """Search: networks of less cost, by random changes that a pool of 0-1 inputs does not refute.
 
-The order of the files: goal (what is searched, what a network costs), patterns (0-1 inputs), engine (what
-tries candidates, in C++), rounds (so many candidates on an island), deletions (what is tried first on a given
-network), islands (rounds side by side, and the state between them), starting (what a search begins with).
+The order of the files: goal (what is searched, what a network costs), patterns (0-1 inputs), rounds (so many
+candidates on an island), islands (rounds side by side, and the state between them), starting (what a search
+begins with, and what can be left out of it).
 
 A search tries millions of networks in a second. The network is data, so one library serves all searches. A
 round of 2^18 candidates is a function of its input, so searches can be repeated and resumed, and a worker
 that dies costs a round. Each result is proved once more, by `compiler/verify`.
 """
 
-from nsc.compiler.search.engine import Comparators, Effort, Engine, Problem, Standing
 from nsc.compiler.search.goal import MOST_WIRES, Cost, Goal, Objective, first_layers
 from nsc.compiler.search.islands import State, Workers, advance, state_of_json
-from nsc.compiler.search.rounds import CANDIDATES, Outcome, Round, run_round
+from nsc.compiler.search.rounds import (
+    CANDIDATES,
+    Comparators,
+    Effort,
+    Engine,
+    Outcome,
+    Problem,
+    Round,
+    Standing,
+    run_round,
+)
 from nsc.compiler.search.starting import from_network, from_nothing, known_network
 
 __all__ = [

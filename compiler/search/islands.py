@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nsc.compiler.network import Network
-from nsc.compiler.search.engine import Comparators, Standing
 from nsc.compiler.search.goal import Cost, Goal
-from nsc.compiler.search.rounds import PROOF, Outcome, Round, network_of, seed_of
+from nsc.compiler.search.rounds import PROOF, Comparators, Outcome, Round, Standing, network_of, seed_of
 from nsc.compiler.verify import Verdict, verify
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json

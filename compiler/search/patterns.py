@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from nsc.compiler.families import Comparator
 from nsc.compiler.search.goal import Goal
+from nsc.compiler.verify import Budget
+from nsc.compiler.verify.patterns import JoinRule
 from nsc.compiler.verify.zero_one import sample_inputs
 
 Patterns = npt.NDArray[np.uint64]
@@ -124,13 +126,8 @@ def zeros_of(n: int, patterns: Patterns) -> npt.NDArray[np.int64]:
 
 def _may_matter(goal: Goal, patterns: Patterns, wires: int) -> npt.NDArray[np.bool_]:
     """Return which patterns of some wires can be part of one whose number of zeros matters."""
-    matters = np.zeros(goal.n + 1, dtype=bool)
-    for rank in goal.ranks.values():
-        matters[rank : rank + 2] = True
-    others = goal.n - wires
-    reached = np.array([matters[zeros : zeros + others + 1].any() for zeros in range(wires + 1)])
-    kept: npt.NDArray[np.bool_] = reached[zeros_of(wires, patterns)]
-    return kept
+    needed = JoinRule(Budget(), None, goal.n, goal.ranks).needed(wires)
+    return needed[zeros_of(wires, patterns)]
 
 
 def _mirrored(n: int, patterns: Patterns) -> Patterns:

@@ -6,19 +6,18 @@ network's canonical form, so it holds in every format and layering. Nobody needs
 certificate has the steps of a method, of few kinds, and a checker can follow each step from the text alone.
 
 Commands, `nsc.verify` and `nsc.c_header` prove anew. Operators and filters keep their proofs in the folder
-of the build cache (`keeping`), because every process would pay for them. A kept proof is trusted as much as
+of the build cache (`saved`), because every process would pay for them. A kept proof is trusted as much as
 the libraries beside it: whoever can write there can run code in the process.
 """
 
 from nsc.compiler.verify.certificate import CERTIFICATE_FORMAT, certify
-from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import MANY_WIRES, Emitted, Run, check_emitted, stable_order
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
-from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, TRIAL_METHODS, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, CERTIFICATE_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, property_of, sort
 from nsc.compiler.verify.question import Archive, Budget
+from nsc.compiler.verify.saved import check_proof, read_proof, verify_once
 
 __all__ = [
     "CANONICAL_DIGEST",

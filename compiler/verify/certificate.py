@@ -12,16 +12,23 @@ from itertools import pairwise
 from typing import Any
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify.answer import Clause, Inside, Join, Merge, Step
 from nsc.compiler.verify.ladder import decide
 from nsc.compiler.verify.proof import Proof
 from nsc.compiler.verify.property import Property, RankGroup, sort
-from nsc.compiler.verify.question import Budget, Question, sorted_groups
+from nsc.compiler.verify.question import (
+    Budget,
+    Clause,
+    Inside,
+    Join,
+    Merge,
+    Question,
+    Step,
+    sorted_groups,
+)
 
 CERTIFICATE_FORMAT = "nsc-certificate 1"
 # What the format calls the proof of each method.
 _PROOFS = {
-    "lint": "exhaustion",
     "primitive": "primitive",
     "exhaustion": "exhaustion",
     "merges": "merges",

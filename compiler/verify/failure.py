@@ -91,30 +91,19 @@ def _lightest(network: Network, property_: Property, vector: Vector) -> Vector:
         places = np.array(list(itertools.combinations(range(n), weight)))
         inputs = np.zeros((len(places), n), dtype=bool)
         inputs[np.arange(len(places))[:, None], places] = True
-        inputs = _in_runs(inputs, property_)
+        zero_one.order_runs(inputs, property_.presorted)
         failing = property_.fails(network, inputs)
         if failing.any():
             return tuple(inputs[int(failing.argmax())].astype(int).tolist())
     while True:
-        lighter = _in_runs(
-            np.array([_without(best, int(place)) for place in np.flatnonzero(best)]), property_
-        )
+        ones = np.flatnonzero(best)
+        lighter = np.repeat(best[None], len(ones), axis=0)
+        lighter[np.arange(len(ones)), ones] = False
+        zero_one.order_runs(lighter, property_.presorted)
         failing = property_.fails(network, lighter)
         if not failing.any():
             return tuple(best.astype(int).tolist())
         best = lighter[int(failing.argmax())]
-
-
-def _without(vector: zero_one.Inputs, place: int) -> zero_one.Inputs:
-    lighter: zero_one.Inputs = vector.copy()
-    lighter[place] = False
-    return lighter
-
-
-def _in_runs(inputs: zero_one.Inputs, property_: Property) -> zero_one.Inputs:
-    for run in property_.presorted:
-        inputs[:, list(run)] = np.sort(inputs[:, list(run)], axis=1)
-    return inputs
 
 
 def _wrong_wires(network: Network, property_: Property, vector: Vector) -> tuple[int, ...]:

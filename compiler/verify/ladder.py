@@ -13,17 +13,20 @@ import numpy as np
 
 from nsc.arguments import is_name
 from nsc.compiler.network import Network
-from nsc.compiler.passes.canonical import canonical
+from nsc.compiler.passes import canonical
 from nsc.compiler.verify import zero_one
-from nsc.compiler.verify.answer import Method, Step
-from nsc.compiler.verify.exhaustion import exhaustion
-from nsc.compiler.verify.lint import lint
-from nsc.compiler.verify.merges import merges
-from nsc.compiler.verify.pairwise import pairwise
-from nsc.compiler.verify.primitive import primitive
-from nsc.compiler.verify.proof import Proof, Vector, Verdict
+from nsc.compiler.verify.merges import merges, pairwise
+from nsc.compiler.verify.proof import Proof, Verdict
 from nsc.compiler.verify.property import Property, sort
-from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
+from nsc.compiler.verify.question import (
+    Answer,
+    Budget,
+    BudgetError,
+    Method,
+    Question,
+    Step,
+    question_of,
+)
 from nsc.compiler.verify.reachable import reachable_sets
 from nsc.compiler.verify.sat import MOST_COMPARATORS, sat
 from nsc.errors import PropertyError
@@ -36,9 +39,8 @@ _MANY_WIRES = 2048
 _BEFORE_A_SAMPLE = ("primitive", "pairwise", "merges")
 
 METHODS: dict[str, Method] = {
-    "lint": lint,
-    "primitive": primitive,
-    "exhaustion": exhaustion,
+    "primitive": zero_one.primitive,
+    "exhaustion": zero_one.exhaustion,
     "pairwise": pairwise,
     "merges": merges,
     "reachable sets": reachable_sets,
@@ -46,7 +48,7 @@ METHODS: dict[str, Method] = {
 }
 
 # What a trial of a network of many wires uses: to state a large question to SAT takes seconds.
-TRIAL_METHODS = ("lint", "primitive", "exhaustion", "pairwise", "merges", "reachable sets")
+TRIAL_METHODS = tuple(name for name in METHODS if name != "SAT")
 
 
 def verify(
@@ -89,61 +91,57 @@ def decide(
     start = time.perf_counter()
     digest = canonical(network).digest
     question = question_of(network, property_, Budget() if budget is None else budget)
-    progress = question.budget.progress
-    reasons: list[str] = []
-    steps: tuple[Step, ...] = ()
-
-    def outcome(name: str) -> Proof | None:
-        """Return what a method finds; None if it does not settle the network, with a reason if it has one."""
-        nonlocal steps
-        progress.phase(f"prove by {name}")
-        try:
-            answer = METHODS[name](question)
-        except BudgetError as limit:
-            reasons.append(f"{name} ended at {limit}")
-            return None
-        if answer is None:
-            return None
-        if answer.failing is not None:
-            return _refuted(network, digest, property_, answer.failing, name, "found by an exact method")
-        steps = answer.steps
-        return Proof(
-            Verdict.PROVED,
-            property_.name,
-            name,
-            f"untangled to standard form; {answer.proved}" if question.tangled else str(answer.proved),
-            digest,
-            answer.states,
-            answer.conflicts,
-            time.perf_counter() - start,
-        )
-
-    names = [name for name in METHODS if methods is None or name in methods]
-    for name in _BEFORE_A_SAMPLE if network.n >= _MANY_WIRES else ():
-        if name in names:
-            names.remove(name)
-            if (proof := outcome(name)) is not None:
-                return proof, question, steps
-    progress.phase("prove by sampling")
-    ranks, runs = question.ranks, question.runs
+    progress, ranks = question.budget.progress, question.ranks
     sampled = 0
-    random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
-    try:
-        for inputs in zero_one.sample_inputs(network.n, random_count, tuple(ranks.values()), runs):
+
+    def sample(question: Question) -> Answer | None:
+        nonlocal sampled
+        random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
+        inputs_of = zero_one.sample_inputs(network.n, random_count, tuple(ranks.values()), question.runs)
+        for inputs in inputs_of:
             wrong = zero_one.first_wrong_vector(question.network, ranks, inputs)
+            sampled += len(inputs) if wrong is None else wrong
             if wrong is not None:
-                vector = tuple(inputs[wrong].astype(int).tolist())
-                found = f"0-1 input {sampled + wrong} tried fails"
-                return _refuted(network, digest, property_, vector, "sampling", found), question, ()
-            sampled += len(inputs)
+                return Answer(failing=tuple(inputs[wrong].astype(int).tolist()))
             progress.count("0-1 inputs", sampled)
             if network.n >= _MANY_WIRES:
                 question.budget.check()
-    except BudgetError as limit:
-        reasons.append(f"sampling ended at {limit}")
-    for name in names:
-        if (proof := outcome(name)) is not None:
-            return proof, question, steps
+        return None
+
+    names = [name for name in METHODS if methods is None or name in methods]
+    before = [name for name in names if name in _BEFORE_A_SAMPLE and network.n >= _MANY_WIRES]
+    reasons: list[str] = []
+    for name in (*before, "sampling", *(name for name in names if name not in before)):
+        progress.phase(f"prove by {name}")
+        try:
+            answer = sample(question) if name == "sampling" else METHODS[name](question)
+        except BudgetError as limit:
+            reasons.append(f"{name} ended at {limit}")
+            continue
+        if answer is not None and answer.failing is not None:
+            assert property_.fails(network, np.array([answer.failing], dtype=bool)).all()
+            proof = Proof(
+                Verdict.REFUTED,
+                property_.name,
+                name,
+                f"0-1 input {sampled} tried fails" if name == "sampling" else "found by an exact method",
+                digest,
+                counterexample=answer.failing,
+                failing_input=zero_one.permutation_of(answer.failing),
+            )
+            return proof, question, ()
+        if answer is not None:
+            proof = Proof(
+                Verdict.PROVED,
+                property_.name,
+                name,
+                f"untangled to standard form; {answer.proved}" if question.tangled else str(answer.proved),
+                digest,
+                answer.states,
+                answer.conflicts,
+                time.perf_counter() - start,
+            )
+            return proof, question, answer.steps
     size = question.network.size
     if size > MOST_COMPARATORS:
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")
@@ -157,22 +155,3 @@ def decide(
         seconds=time.perf_counter() - start,
     )
     return proof, question, ()
-
-
-def _refuted(
-    network: Network, digest: str, property_: Property, vector: Vector, method: str, detail: str
-) -> Proof:
-    assert property_.fails(network, np.array([vector], dtype=bool)).all()
-    failing = zero_one.permutation_of(vector)
-    return Proof(
-        Verdict.REFUTED,
-        property_.name,
-        method,
-        detail,
-        digest,
-        counterexample=vector,
-        failing_input=failing,
-    )
-
-
-__all__ = ["METHODS", "TRIAL_METHODS", "Question", "decide", "verify"]

@@ -1,4 +1,4 @@
-"""Merges: networks that sort parts and merge them, told from their comparators.
+"""Merges: networks that sort parts and merge them, and pairwise ones, told from their comparators.
 
 A run is a list of wires whose values ascend. In the beginning each wire is a run. Two runs become one if the
 next comparators on their wires are those of a merging network, in an order that every wire keeps.
@@ -20,14 +20,13 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from nsc.compiler.families.classic import Compare, Runs
+from nsc.compiler.families.classic import merged as merged_odd_even
 from nsc.compiler.network import Network
-from nsc.compiler.verify.answer import Answer, Inside, Merge, Step
-from nsc.compiler.verify.question import Question
+from nsc.compiler.verify.question import Answer, Inside, Merge, Question, Step
 from nsc.wording import count
 
 Wires = npt.NDArray[np.int64]
-# Runs of one length are the rows of an array.
-Runs = npt.NDArray[np.int64]
 
 
 class Following:
@@ -85,12 +84,12 @@ class Following:
         return low, high, fits
 
 
-# A merging network: takes the comparators of two runs of wires, row by row. Returns the wires in the order of
-# what comes out, and of which rows all comparators were there.
-Merger = Callable[[Following, Runs, Runs], tuple[Runs, npt.NDArray[np.bool_]]]
+# A merging network: compares two runs of wires, row by row, and returns the wires in the order of what comes
+# out; None if it does not merge runs of these lengths.
+Merger = Callable[[Compare, Runs, Runs], "Runs | None"]
 
 
-def _bitonic(following: Following, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.bool_]]:
+def _bitonic(compare: Compare, a: Runs, b: Runs) -> Runs | None:
     """Merge two runs of 2^k wires by half-cleaners.
 
     One run and the other one backwards are a bitonic sequence. A half-cleaner compares its two halves, entry
@@ -98,39 +97,17 @@ def _bitonic(following: Following, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[
     Knuth 5.3.4, theorem on bitonic sorters and exercise 10.
     """
     length = a.shape[1]
-    fits = np.full(len(a), length == b.shape[1] and length & (length - 1) == 0)
-    if not fits.any():
-        return np.concatenate([a, b], axis=1), fits
+    if length != b.shape[1] or length & (length - 1):
+        return None
     sequences = np.concatenate([a, b[:, ::-1]], axis=1)
     while sequences.shape[1] > 1:
         half = sequences.shape[1] // 2
-        low, high, is_next = following.compare(sequences[:, :half], sequences[:, half:])
-        fits &= is_next.reshape(len(a), -1).all(axis=1)
+        low, high = compare(sequences[:, :half], sequences[:, half:])
         sequences = np.stack([low, high], axis=1).reshape(-1, half)
-    return sequences.reshape(len(a), -1), fits
+    return sequences.reshape(len(a), -1)
 
 
-def _odd_even(following: Following, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.bool_]]:
-    """Merge two runs of any length by Batcher's odd-even merge.
-
-    The entries at even places of both runs are merged to v, those at odd places to w. Then the result is
-    v[0], and for each i the minimum and the maximum of w[i] and v[i + 1]. Source: Batcher 1968; Knuth 5.3.4.
-    """
-    if not a.shape[1] or not b.shape[1]:
-        return np.concatenate([a, b], axis=1), np.ones(len(a), bool)
-    if a.shape[1] == b.shape[1] == 1:
-        low, high, fits = following.compare(a, b)
-        return np.concatenate([low, high], axis=1), fits
-    v, fits_even = _odd_even(following, a[:, ::2], b[:, ::2])
-    w, fits_odd = _odd_even(following, a[:, 1::2], b[:, 1::2])
-    pairs = min(w.shape[1], v.shape[1] - 1)
-    low, high, fits = following.compare(w[:, :pairs], v[:, 1 : pairs + 1])
-    between = np.stack([low, high], axis=2).reshape(len(a), 2 * pairs)
-    rest = (v[:, :1], between, v[:, pairs + 1 :], w[:, pairs:])
-    return np.concatenate(rest, axis=1), fits & fits_even & fits_odd
-
-
-MERGERS: dict[str, Merger] = {"bitonic": _bitonic, "odd-even": _odd_even}
+MERGERS: dict[str, Merger] = {"bitonic": _bitonic, "odd-even": merged_odd_even}
 
 
 # What fills runs up, in the order in which merges are looked for: nothing, ∞ behind, -∞ in front of them.
@@ -219,13 +196,26 @@ def _takes_merges_with_nothing(following: Following, rows: list[Wires], steps: l
 def _merge(
     following: Following, merger: Merger, a: Runs, b: Runs, fill: int
 ) -> tuple[Runs, npt.NDArray[np.bool_]]:
-    """Merge two runs as they are, or filled up to 2^k wires each; return the wires, and of which rows."""
-    if not fill:
-        return merger(following, a, b)
-    length = 1 << (max(a.shape[1], b.shape[1]) - 1).bit_length()
-    result, fits = merger(following, *(_filled(run, length, fill, following.n) for run in (a, b)))
+    """Merge two runs as they are, or filled up to 2^k wires each.
+
+    Returns:
+        The wires in the order of what comes out, and of which rows all comparators were the next ones.
+    """
+    fits = np.ones(len(a), bool)
+
+    def compare(low: Runs, high: Runs) -> tuple[Runs, Runs]:
+        low, high, is_next = following.compare(low, high)
+        np.logical_and(fits, is_next.reshape(len(fits), -1).all(axis=1), out=fits)
+        return low, high
+
     wires = a.shape[1] + b.shape[1]
-    return result[:, :wires] if fill > 0 else result[:, 2 * length - wires :], fits
+    if fill:
+        length = 1 << (max(a.shape[1], b.shape[1]) - 1).bit_length()
+        a, b = (_filled(run, length, fill, following.n) for run in (a, b))
+    result = merger(compare, a, b)
+    if result is None:
+        return a, np.zeros(len(a), bool)
+    return (result[:, :wires] if fill >= 0 else result[:, -wires:]), fits
 
 
 def _filled(run: Runs, length: int, fill: int, n: int) -> Runs:
@@ -233,3 +223,83 @@ def _filled(run: Runs, length: int, fill: int, n: int) -> Runs:
     missing = length - run.shape[1]
     at = (0, missing) if fill > 0 else (missing, 0)
     return np.pad(run, ((0, 0), at), constant_values=n if fill > 0 else -1)
+
+
+def pairwise(question: Question) -> Answer | None:
+    """Prove a network that sorts as Parberry's pairwise network does.
+
+    What it cannot match it does not decide. Comparators behind the last merge do nothing. Certificates hold
+    no such proofs.
+
+    The wires are one row of an array. They are compared in pairs, and the row is parted in two: one of the
+    minima, one of the maxima, and ∞ where a wire is in no pair. Both rows are parted again, by the same
+    places, until rows have one wire. Then rows are merged, in the opposite order. Each comparator of a row
+    has a counterpart in the other one, at the same places. So each value of the one stays no larger than its
+    counterpart in the other, and before rows are merged both ascend.
+
+    Cost: O(log² n) operations on arrays.
+
+    Source: Parberry, The pairwise sorting network, Parallel Processing Letters 2, 1992.
+    """
+    network = question.network
+    if question.runs or not question.is_sort or not network.size or question.budget.certify:
+        return None
+    following = Following(network)
+    rows: Runs = np.arange(network.n)[None]
+    while rows.shape[1] > 1:
+        question.budget.check()
+        parted = _parted(following, rows)
+        if parted is None:
+            return None
+        rows = parted
+    levels = len(rows).bit_length() - 1
+    while len(rows) > 1:
+        question.budget.check()
+        merged = _merged_alike(following, *np.split(rows, 2))
+        if merged is None:
+            return None
+        rows = merged
+    assert (rows[0, : network.n] == np.arange(network.n)).all()
+    times = count(levels, "time")
+    return Answer(proved=f"wires are compared in pairs {times}, then minima merged with maxima as often")
+
+
+def _parted(following: Following, rows: Runs) -> Runs | None:
+    """Compare the wires of rows in pairs; return the minima and, behind all of them, the maxima.
+
+    The pairs are those that the wires of the first row are compared in next. It has no ∞.
+    """
+    first = rows[0]
+    place = np.full(following.n + 1, -1)
+    place[first] = np.arange(len(first))
+    partners = following.ready_partners(first)
+    other = np.where(partners < 0, -1, place[partners])
+    low = np.flatnonzero((other < 0) | (first < partners))
+    if len(low) == len(first):
+        return None
+    # A wire in no pair is compared with ∞.
+    infinite = np.full((len(rows), 1), following.n)
+    high = np.where(other[low] < 0, len(first), other[low])
+    minima, maxima, fits = following.compare(rows[:, low], np.concatenate([rows, infinite], axis=1)[:, high])
+    return np.concatenate([minima, maxima]) if fits.all() else None
+
+
+def _merged_alike(following: Following, a: Runs, b: Runs) -> Runs | None:
+    """Merge rows that ascend, where each value of a is no larger than its counterpart in b.
+
+    Their length is a power of two. Let a have d zeros more than b. Comparing b[i] with a[i + h] for all i
+    does nothing if d ≤ h. Else it moves d - h zeros from a to b, and 2h - d < h is left. So 0 ≤ d ≤ 2h before
+    leads to 0 ≤ d ≤ h behind. The first h is half of the length, and the last is 1. Then a[0], b[0], a[1],
+    b[1], … ascend.
+    """
+    distance = a.shape[1] // 2
+    while distance:
+        low, high, fits = following.compare(b[:, :-distance], a[:, distance:])
+        if not fits.all():
+            return None
+        b, a = (
+            np.concatenate([low, b[:, -distance:]], axis=1),
+            np.concatenate([a[:, :distance], high], axis=1),
+        )
+        distance //= 2
+    return np.stack([a, b], axis=2).reshape(len(a), -1)

@@ -1,4 +1,4 @@
-"""Patterns: sets of 0-1 values on some wires, in packed bits.
+"""Patterns: sets of 0-1 values on some wires, in packed bits, and which of their products are made.
 
 Each wire has a row with one bit per pattern, padded to whole bytes by repeating a pattern. So a comparator is
 an AND and an OR of two rows, and the product of two sets is a repeat and a tile of bytes.
@@ -6,13 +6,18 @@ an AND and an OR of two rows, and the product of two sets is a repeat and a tile
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from nsc.compiler.verify.bits import Bits, transposed
+from nsc.compiler.verify.question import Budget
+from nsc.compiler.verify.zero_one import Bits, transposed
+from nsc.wording import argument
 
 ZeroCounts = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
@@ -61,17 +66,16 @@ def product_count(a: Component, b: Component, needed: Flags) -> int:
     return int(counts[needed[: len(counts)]].sum())
 
 
-def products(a: Component, b: Component, needed: Flags, exactly: bool = False) -> Iterator[Component]:
+def products(a: Component, b: Component, needed: Flags) -> Iterator[Component]:
     """Yield the product of two components in pieces.
 
     Args:
         a, b: the components.
         needed: for each number of zeros, whether patterns with it are wanted.
-        exactly: whether small products lack the other patterns too.
     """
     if _is_made_whole(a, b, needed):
         for piece in _products(a, b):
-            wanted = np.flatnonzero(needed[piece.zeros]) if exactly else np.arange(piece.count)
+            wanted = np.flatnonzero(needed[piece.zeros])
             if len(wanted):
                 yield selected(piece, wanted)
         return
@@ -135,10 +139,9 @@ def distinct(component: Component, wires: list[int], needed: Flags) -> Component
     rows = [component.rows[wire] for wire in wires]
     if not component.whole:
         # Wires were forgotten: patterns with different numbers of zeros differ, even if these wires agree.
-        rows += [
-            np.packbits(component.zeros >> bit & 1 == 1, bitorder="little")
-            for bit in range(int(component.zeros.max()).bit_length())
-        ]
+        more = component.zeros - component.zeros.min()
+        digits = range(int(more.max()).bit_length())
+        rows += [np.packbits(more >> digit & 1 == 1, bitorder="little") for digit in digits]
     first = _first_of_each(np.stack(rows)) if rows else np.zeros(1, np.int64)
     return kept(first)
 
@@ -186,3 +189,78 @@ def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:
     """Return the rows with only the kept patterns, in the order of `kept`."""
     bits = (rows[:, kept >> 3] >> (kept & 7).astype(np.uint8)) & 1
     return np.packbits(bits, axis=1, bitorder="little")
+
+
+Integers = npt.NDArray[np.int64]
+
+# Bits of a join, patterns times wires, that a slow machine computes in a second.
+BITS_PER_SECOND = 1 << 29
+# Without a time limit, a join of more bits is refused: a count, so that all machines prove the same networks.
+# With one, a join may take half of the time left.
+MOST_BITS = 20 * BITS_PER_SECOND
+# Messages suggest only time limits below this one.
+_LONG_SECONDS = 24 * 3600
+# Finding the distinct patterns takes this many times their bytes, by measurement.
+_MERGING = 8
+
+
+@dataclass(frozen=True)
+class JoinRule:
+    """Which joins are made.
+
+    Attributes:
+        budget: limits of the method.
+        states: the most patterns of a join; None: as many as time and memory allow.
+        n: number of wires of the network.
+        ranks: wire to its required rank; wires without one are forgotten.
+    """
+
+    budget: Budget
+    states: int | None
+    n: int
+    ranks: dict[int, int]
+
+    def needed(self, inputs: int) -> npt.NDArray[np.bool_]:
+        """Return for each number of zeros, 0 … inputs, whether patterns of a component with it are kept.
+
+        Those are kept that can be part of an input of r or r + 1 zeros, for a rank r.
+        """
+        others = self.n - inputs
+        needed: npt.NDArray[np.bool_] = self._up_to[others + 1 :] > self._up_to[: inputs + 1]
+        return needed
+
+    @cached_property
+    def _up_to(self) -> Integers:
+        """How many of the numbers 0, 1, … below each one are zeros of an input that matters; (n + 2,)."""
+        matters = np.zeros(self.n + 2, dtype=np.int64)
+        for rank in self.ranks.values():
+            matters[rank : rank + 2] = 1
+        return np.concatenate([[0], np.cumsum(matters[:-1])])
+
+    def why_not(self, patterns: int, wires: int) -> str | None:
+        """Return why a join is refused, and which limit would allow it; None if it is made.
+
+        Args:
+            patterns: number of patterns in the product of the two components.
+            wires: number of wires of both components together.
+        """
+        size, deadline = f"{patterns:,} patterns in a join", self.budget.deadline
+        if self.states is not None:
+            return size if patterns > self.states else None
+        most = MOST_BITS if deadline is None else (deadline - time.monotonic()) / 2 * BITS_PER_SECOND
+        if patterns * wires <= most:
+            return None
+        seconds = patterns * wires / BITS_PER_SECOND
+        needed = 2 * math.ceil(seconds) + 60
+        if needed >= _LONG_SECONDS:
+            return f"{size}, more than a day of work: no practical time limit suffices"
+        return f"{size}, about {seconds:,.0f} s: try {argument('time_limit', needed)}"
+
+    def is_too_much(self, held: int) -> bool:
+        """Return whether patterns of this many bytes are too large to merge."""
+        return _MERGING * held > self.budget.memory
+
+    def why_too_much(self, held: int) -> str:
+        """Return why patterns of this many bytes are not merged, and which memory would suffice."""
+        limit = argument("max_memory", -(-2 * _MERGING * held >> 20))
+        return f"the {self.budget.memory >> 20:,} MB that patterns may take: try {limit}"

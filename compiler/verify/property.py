@@ -97,39 +97,6 @@ def property_of(named: str | Property, n: int) -> Property:
     return named
 
 
-def top(n: int, k: int, wires: Sequence[int] | None = None) -> Property:
-    """Return the property that some wires carry the k largest of n values, ascending; None: the last wires.
-
-    Raises:
-        PropertyError: k outside 1 … n, or wires that are not k wires of the network.
-    """
-    name = f"top-{k}"
-    return _carried(name, n, _extreme(name, n, k, largest=True), wires)
-
-
-def ranked(n: int, ranks: Sequence[int], wires: Sequence[int] | None = None) -> Property:
-    """Return the property that some wires carry these ranks, in this order; None: the wires of their number.
-
-    Raises:
-        PropertyError: a rank outside 0 … n - 1 or named twice, or wires that do not fit the ranks.
-    """
-    name = f"rank-{','.join(map(str, ranks))}"
-    return _carried(name, n, _checked(name, n, ranks), wires)
-
-
-def median(n: int, wires: Sequence[int] | None = None) -> Property:
-    """Return the property that the middle wire, or another, carries the median.
-
-    Of an even n the median is the mean of the two middle ranks, and the two middle wires carry them, in any
-    order.
-
-    Raises:
-        PropertyError: wires that are not as many.
-    """
-    middle = middle_ranks(n)
-    return _carried("median", n, middle, wires, as_set=len(middle) > 1)
-
-
 def middle_ranks(n: int) -> range:
     """Return the rank of the median of n values; of an even n the two middle ranks.
 
@@ -161,8 +128,8 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
         listed = None if named[2] is None else [int(wire) for wire in named[2].split(",") if wire]
         return parse(named[1], n, listed, named[3] or "")
     match = re.fullmatch(
-        r"(sort|median|(top|bottom)-(\d{1,6})(-set)?|rank-(\d{1,6}(?:,\d{1,6})*)|"
-        r"merge-(\d{1,6})\+(\d{1,6}))",
+        r"(sort|median|(top|bottom)-(\d{1,9})(-set)?|rank-(\d{1,9}(?:,\d{1,9})*)|"
+        r"merge-(\d{1,9})\+(\d{1,9}))",
         text,
         re.ASCII,
     )

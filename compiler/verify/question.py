@@ -1,16 +1,17 @@
-"""Question: a property of a network, in the one form that all methods decide."""
+"""Question and Answer: what every method of proof is given, and what it returns."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
-from nsc.compiler.passes.restrict import restrict
-from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.passes import is_tangled, restrict, untangle
 from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import Property
 from nsc.wording import argument
 
@@ -95,7 +96,7 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
     Reversed comparators are untangled, which renames outputs. Comparators that no wire with a rank depends
     on are left out.
     """
-    tangled = bool((network.comparators[:, 0] > network.comparators[:, 1]).any())
+    tangled = is_tangled(network)
     behind, ranks = sorted_groups(property_)
     # Copying a large network can take longer than proving it.
     if behind:
@@ -105,7 +106,7 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
         ranks = {int(outputs[wire]): rank for wire, rank in ranks.items()}
     if len(ranks) < network.n:
         network = restrict(network, ranks)
-    assert (network.comparators[:, 0] < network.comparators[:, 1]).all()
+    assert not is_tangled(network)
     return Question(network, ranks, property_.presorted, budget, tangled)
 
 
@@ -120,3 +121,72 @@ def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int,
             ]
             ranks |= {wire: group.first + k for k, wire in enumerate(wires)}
     return comparators, ranks
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Two runs become one.
+
+    Attributes:
+        network: the merging network, a key of `merges.MERGERS`.
+        fill: what fills the runs up: 0 nothing, 1 ∞ behind them, -1 -∞ in front of them.
+        a, b: the least wire of each run.
+    """
+
+    network: str
+    fill: int
+    a: int
+    b: int
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A comparator, by its number, whose wires are in one run."""
+
+    comparator: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """A comparator, by its number, joins two components, which then have so many different patterns."""
+
+    comparator: int
+    patterns: int
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause that follows from those before it by unit propagation."""
+
+    literals: tuple[int, ...]
+
+
+# What a checker of a certificate follows.
+Step = Merge | Inside | Join | Clause
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A proof in words, or a failing input of the question's network.
+
+    Attributes:
+        proved: why the wires carry their ranks; None if they do not.
+        failing: a 0-1 input that comes out wrong; None if proved.
+        states: 0-1 patterns of the largest join; None for methods without joins.
+        conflicts: conflicts of the SAT solver; None for other methods.
+        steps: the steps of a certificate, in the order of the proof; comparators are those of the question's
+            network.
+    """
+
+    proved: str | None = None
+    failing: Vector | None = None
+    states: int | None = None
+    conflicts: int | None = None
+    steps: tuple[Step, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert (self.proved is None) != (self.failing is None)
+
+
+# A method returns None if it does not apply, and raises BudgetError if it reaches the budget.
+Method = Callable[[Question], Answer | None]

@@ -22,22 +22,26 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify.answer import Answer, Join
-from nsc.compiler.verify.bits import Bits
-from nsc.compiler.verify.joins import JoinRule
-from nsc.compiler.verify.patterns import Component, concatenated, distinct, product_count, products
+from nsc.compiler.verify.patterns import (
+    Component,
+    JoinRule,
+    concatenated,
+    distinct,
+    product_count,
+    products,
+)
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
-from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
+from nsc.compiler.verify.question import Answer, BudgetError, Join, Question, question_of
 from nsc.compiler.verify.sat import is_for, sat
+from nsc.compiler.verify.zero_one import Bits
 
 Visit = Callable[[npt.NDArray[np.bool_]], None]
 
@@ -86,9 +90,9 @@ def search(
     """
     budget = question.budget
     if budget.states is not None:
-        return _with_fewer_zeros(question, used, visit, budget.states)
+        return _search(question, used, visit, budget.states)
     try:
-        return _with_fewer_zeros(question, used, visit, FEW_STATES)
+        return _search(question, used, visit, FEW_STATES)
     except BudgetError:
         budget.check()
         # SAT comes next, and takes less time. But its certificate takes hundreds of times as many bytes.
@@ -97,37 +101,15 @@ def search(
             raise
     if used is not None:
         used[:] = False
-    return _with_fewer_zeros(question, used, visit, None)
-
-
-def _with_fewer_zeros(
-    question: Question, used: npt.NDArray[np.bool_] | None, visit: Visit | None, states: int | None
-) -> Outcome:
-    """Search, with 0 and 1 exchanged if patterns then have fewer zeros. states: as for `JoinRule`."""
-    ranks = question.ranks.values()
-    n = question.network.n
-    if len(ranks) < n and n - min(ranks, default=0) < max(ranks, default=0) + 1:
-        # Exchanging 0 and 1 exchanges minimum and maximum.
-        network = Network(n, question.network.comparators[:, ::-1], question.network.layer_starts)
-        turned = {wire: n - 1 - rank for wire, rank in question.ranks.items()}
-        runs = tuple(run[::-1] for run in question.runs)
-        turned_visit = None if visit is None else lambda inputs: visit(~inputs)
-        outcome = _search(network, turned, runs, question.budget, states, used, turned_visit)
-        failing = outcome.failing
-        return replace(outcome, failing=None if failing is None else tuple(1 - bit for bit in failing))
-    return _search(question.network, question.ranks, question.runs, question.budget, states, used, visit)
+    return _search(question, used, visit, None)
 
 
 def _search(
-    network: Network,
-    ranks: dict[int, int],
-    runs: tuple[tuple[int, ...], ...],
-    budget: Budget,
-    states: int | None,
-    used: npt.NDArray[np.bool_] | None,
-    visit: Visit | None,
+    question: Question, used: npt.NDArray[np.bool_] | None, visit: Visit | None, states: int | None
 ) -> Outcome:
-    rule = JoinRule(budget, states, network.n, ranks)
+    """Search. states: as for `JoinRule`."""
+    network, budget, runs = question.network, question.budget, question.runs
+    rule = JoinRule(budget, states, network.n, question.ranks)
     state = _Search(network, rule, trace=visit is not None, used=used, visit=visit)
     try:
         state.run(runs)
@@ -207,8 +189,6 @@ class _Search:
             _FailingError: a wire does not carry its rank.
         """
         self.runs = runs
-        if len(self.ranks) == self.network.n:
-            self._check_connected(runs)
         free = sorted(set(range(self.network.n)) - {wire for run in runs for wire in run})
         for run in (*runs, *((wire,) for wire in free if self._head(wire) == _DONE)):
             self._enter(self._advanced(self._presorted(run), self._plan(run)))
@@ -225,17 +205,6 @@ class _Search:
                 self.budget.progress.count("comparators", self.passed, self.network.size)
         if any(component.unseen for component in self.component.values()):
             raise BudgetError(self.unmade)
-
-    def _check_connected(self, runs: tuple[tuple[int, ...], ...]) -> None:
-        """Raise _FailingError if two parts never meet: each can hold a wrong number of zeros.
-
-        All wires have ranks.
-        """
-        part = _joined(self.network.n, (*self.pairs, *(pair for run in runs for pair in pairwise(run))))
-        if len(part) < self.network.n:
-            # Zeros only in this part are wrong if it carries the highest ranks; else ones only in it are.
-            highest = all(self.ranks[wire] >= self.network.n - len(part) for wire in part)
-            raise _FailingError(tuple(int((wire in part) != highest) for wire in range(self.network.n)))
 
     def _head(self, wire: int) -> int:
         return self.queue[wire][-1]
@@ -290,8 +259,7 @@ class _Search:
         plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
         pieces: list[Component] = []
         merged = held = tried = 0
-        # A comparator is used if it exchanges something for an input that matters.
-        for piece in products(a, b, needed, exactly=self.used is not None):
+        for piece in products(a, b, needed):
             self.budget.check()
             if self.visit is not None:
                 self.visit(self._inputs_of(piece))
@@ -312,9 +280,7 @@ class _Search:
         if a.unseen or b.unseen:
             return self.unmade
         # Rows of traced inputs do not count, so that a traced run makes the same joins.
-        wires = sum(wire < self.network.n for wire in (*a.rows, *b.rows))
-        join = count, wires, a.inputs + b.inputs
-        return self.rule.why(*join) if self.rule.refuses(*join) else None
+        return self.rule.why_not(count, sum(wire < self.network.n for wire in (*a.rows, *b.rows)))
 
     def _merged(self, pieces: list[Component], held: int) -> Component:
         """Return the distinct patterns of pieces, which take `held` bytes."""
@@ -412,7 +378,8 @@ class _Search:
         """Raise _FailingError if a wire of a finished component can carry a value that its rank forbids."""
         n = self.network.n
         rows = component.rows
-        if len(self.ranks) == n and all(wire == rank for wire, rank in self.ranks.items()):
+        is_sort = len(self.ranks) == n and all(wire == rank for wire, rank in self.ranks.items())
+        if is_sort and component.inputs == n:
             for wire in range(n - 1):
                 failing = rows[wire] & ~rows[wire + 1]
                 if failing.any():
@@ -440,20 +407,6 @@ class _Search:
             if wire >= n:
                 vector[wire - n] = int(row[pattern >> 3] >> (pattern & 7) & 1)
         return _FailingError(tuple(vector))
-
-
-def _joined(n: int, pairs: Iterable[tuple[int, int]]) -> set[int]:
-    """Return wire 0, and the wires that paths of these pairs join with it."""
-    neighbours: list[set[int]] = [set() for _ in range(n)]
-    for lo, hi in pairs:
-        neighbours[lo].add(hi)
-        neighbours[hi].add(lo)
-    joined, stack = {0}, [0]
-    while stack:
-        new = neighbours[stack.pop()] - joined
-        joined |= new
-        stack += new
-    return joined
 
 
 def reachable_sets(question: Question) -> Answer | None:

@@ -10,8 +10,7 @@ from typing import Any
 
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
-from nsc.compiler.verify.answer import Answer, Clause
-from nsc.compiler.verify.question import BudgetError, Question
+from nsc.compiler.verify.question import Answer, BudgetError, Clause, Question
 from nsc.wording import argument
 
 SOLVER = "glucose4"

@@ -14,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify.bits import transposed
 from nsc.compiler.verify.proof import Vector
+from nsc.compiler.verify.question import Answer, Question
+from nsc.wording import count
 
 Words = npt.NDArray[np.uint64]
 Inputs = npt.NDArray[np.bool_]
 Runs = Sequence[Sequence[int]]
+# A matrix of 0 and 1, eight columns to a byte.
+Bits = npt.NDArray[np.uint8]
 
 # _INSIDE[b] holds bit b of the index of each of the 64 inputs in a word.
 _INSIDE = np.array([sum(1 << t for t in range(64) if t >> bit & 1) for bit in range(6)], dtype=np.uint64)
@@ -27,8 +30,63 @@ _INSIDE = np.array([sum(1 << t for t in range(64) if t >> bit & 1) for bit in ra
 _AT_LEAST = np.array(
     [sum(1 << t for t in range(64) if t.bit_count() >= c) for c in range(8)], dtype=np.uint64
 )
+# `exhaustion` takes so many wires: 2^24 inputs take a few seconds through about a hundred comparators.
+MOST_WIRES = 24
+# Presorted inputs times wires; each value takes a byte until it is packed.
+MOST_PRESORTED_VALUES = 1 << 24
 _CHUNK_WORDS = 1 << 12
 _SAMPLE_BYTES = 1 << 26
+
+
+def exhaustion(question: Question) -> Answer | None:
+    """Try every 0-1 input, for n ≤ 24 or for few presorted inputs. Cost: as `exhaust`."""
+    network, n, ranks, runs = question.network, question.network.n, question.ranks, question.runs
+    if runs:
+        presorted = count_presorted(n, runs)
+        if presorted * n > MOST_PRESORTED_VALUES:
+            return None
+        pieces, inputs = exhaust_presorted(network, ranks, runs), f"{presorted:,} presorted"
+    elif n <= MOST_WIRES:
+        pieces, inputs = exhaust(network, ranks), f"2^{n}"
+    else:
+        return None
+    for tried, failing in enumerate(pieces, start=1):
+        if failing is not None:
+            return Answer(failing=failing)
+        question.budget.check()
+        question.budget.progress.count("pieces of the 0-1 inputs", tried)
+    verdict = "come out sorted" if question.is_sort else "come out right"
+    return Answer(proved=f"all {inputs} 0-1 inputs {verdict}")
+
+
+def primitive(question: Question) -> Answer | None:
+    """Decide a primitive network by one input: n, n-1, …, 1.
+
+    The network sorts iff it sorts this input. Its first (last) k outputs are the k smallest (largest)
+    values iff they are for this input. A single wire in the middle may be right for this input and
+    wrong for others. Cost: O(n·depth).
+
+    Source: de Bruijn 1974; Knuth 5.3.4, exercise 36.
+    """
+    network, ranks = question.network, question.ranks
+    wires = set(ranks)
+    at_an_end = wires in (set(range(len(wires))), set(range(network.n - len(wires), network.n)))
+    in_place = all(wire == rank for wire, rank in ranks.items())
+    # A certificate has the comparators as they are; those of neighbours may be so in standard form alone.
+    if question.tangled and question.budget.certify:
+        return None
+    if question.runs or not (at_an_end and in_place) or (np.diff(network.comparators, axis=1) != 1).any():
+        return None
+    out = network.apply(np.arange(network.n)[::-1])
+    for wire, rank in ranks.items():
+        actual = int(out[wire])
+        if actual != rank:
+            # The same input as 0 and 1, with a threshold between the actual value and the right one.
+            threshold = max(actual, rank)
+            return Answer(failing=tuple(int(value >= threshold) for value in range(network.n)[::-1]))
+    verdict = "comes out sorted" if len(ranks) == network.n else "comes out right"
+    reversed_input = f"the reversed input of {count(network.n, 'value')}"
+    return Answer(proved=f"only neighbours are compared, and {reversed_input} {verdict}")
 
 
 def first_wrong(
@@ -129,9 +187,14 @@ def sample_inputs(n: int, random_count: int, ranks: Sequence[int] = (), runs: Ru
     for a rank r.
     """
     for inputs in _sample(n, random_count, ranks):
-        for run in runs:
-            inputs[:, list(run)] = np.sort(inputs[:, list(run)], axis=1)
+        order_runs(inputs, runs)
         yield inputs
+
+
+def order_runs(inputs: Inputs, runs: Runs) -> None:
+    """Bring the values of each run of (count, n) inputs into ascending order, in place."""
+    for run in runs:
+        inputs[:, list(run)] = np.sort(inputs[:, list(run)], axis=1)
 
 
 def _sample(n: int, random_count: int, ranks: Sequence[int]) -> Iterator[Inputs]:
@@ -180,3 +243,20 @@ def permutation_of(vector: Vector) -> Vector:
         values.append(next_value[bit])
         next_value[bit] += 1
     return tuple(values)
+
+
+def transposed(rows: Bits) -> Bits:
+    """Return the transpose of a matrix of 0 and 1 whose rows are packed into bytes, lowest bit first.
+
+    Rows are padded with zeros to whole bytes, so (r, b) becomes (8·b, ⌈r / 8⌉).
+
+    Each block of 8 × 8 bits is transposed in one 64-bit word. Source: Warren, Hacker's Delight, section 7-3.
+    """
+    count, width = rows.shape
+    padded = np.zeros((-(-count // 8) * 8, width), dtype=np.uint8)
+    padded[:count] = rows
+    block = padded.reshape(-1, 8, width).transpose(0, 2, 1).copy().view("<u8")[..., 0]
+    for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+        swapped = (block ^ (block >> np.uint64(distance))) & np.uint64(mask)
+        block = block ^ swapped ^ (swapped << np.uint64(distance))
+    return np.ascontiguousarray(block.view(np.uint8).reshape(len(block), 8 * width).T)

@@ -11,7 +11,7 @@ from nsc.compiler.formats import write_network
 from nsc.compiler.naming import proof_line
 from nsc.compiler.network import Network
 from nsc.compiler.package import Package, check_name
-from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.passes import half_operations
 from nsc.compiler.text.records import Head, Header, head_of
 from nsc.compiler.verify import Budget
 from nsc.compiler.windows import FilterProof, Plan, Window, fuse, operations, plan, prove_plan, whole_network

@@ -8,7 +8,7 @@ from functools import cache
 
 from nsc.compiler.families import MERGES, Comparator
 from nsc.compiler.network import Network
-from nsc.compiler.passes.restrict import half_operations, restrict
+from nsc.compiler.passes import half_operations, restrict
 
 
 @dataclass(frozen=True)

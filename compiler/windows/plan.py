@@ -17,7 +17,7 @@ from functools import cached_property
 
 from nsc.compiler.families import best
 from nsc.compiler.network import Network
-from nsc.compiler.passes.restrict import half_operations, restrict
+from nsc.compiler.passes import half_operations, restrict
 from nsc.compiler.verify import Property, parse
 from nsc.compiler.windows.merging import merged
 from nsc.contract.window import Window

@@ -26,7 +26,7 @@ def phases(err):
 @pytest.mark.parametrize("option", ["-v", "--verbose"])
 def test_compile_says_each_phase_once_in_a_pipe(option):
     words = "compile", "bitonic", "--n", 4
-    proof = ["prove by sampling", "prove by lint", "prove by primitive", "prove by exhaustion"]
+    proof = ["prove by sampling", "prove by primitive", "prove by exhaustion"]
     assert phases(call(*words, option)[1]) == [
         "read",
         "transform",
@@ -44,14 +44,14 @@ def test_compile_says_each_phase_once_in_a_pipe(option):
 
 def test_other_long_commands_say_their_phases():
     Path("sorter.json").write_text(SORTER, encoding="utf-8")
-    proof = ["prove by sampling", "prove by lint", "prove by primitive", "prove by exhaustion"]
+    proof = ["prove by sampling", "prove by primitive", "prove by exhaustion"]
     for line, expected in (
         ("verify sorter.json", ["read", *proof]),
-        ("verify --method lint sorter.json", ["read", "prove by sampling", "prove by lint"]),
+        ("verify --method primitive sorter.json", ["read", "prove by sampling", "prove by primitive"]),
         ("optimize sorter.json -o out.json", ["read", *proof, "optimise", "write"]),
         ("convert sorter.json out.txt", ["read", "write"]),
     ):
-        code = 3 if "lint" in line else 0
+        code = 3 if "primitive" in line else 0
         assert phases(call(*line.split(), "-v", code=code)[1]) == expected
         assert call(*line.split(), code=code)[1] == ""
 

@@ -1,4 +1,4 @@
-"""The smallest and the shallowest networks that are known, and networks merged from them."""
+"""Catches merged networks that do not sort, or cost more than is known."""
 
 import random
 
@@ -8,7 +8,7 @@ from nsc.compiler.families import best, family_network, known, merge, shallowest
 from nsc.compiler.families.best import merge_size
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
-from nsc.compiler.passes.restrict import live_halves
+from nsc.compiler.passes import live_halves
 from nsc.compiler.verify import Verdict, parse, verify
 from nsc.errors import NetworkError
 

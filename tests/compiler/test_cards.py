@@ -1,4 +1,4 @@
-"""What notebooks show of networks, proofs, operators and results of optimize."""
+"""Catches notebooks that show networks, proofs, operators and results of optimize wrongly or unescaped."""
 
 from __future__ import annotations
 

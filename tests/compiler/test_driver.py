@@ -16,8 +16,7 @@ from nsc.compiler.naming import default_name
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
 from nsc.compiler.package import check_name
-from nsc.compiler.passes.canonical import canonical
-from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.passes import canonical, half_operations
 from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k

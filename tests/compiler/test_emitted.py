@@ -1,4 +1,4 @@
-"""Runs on the inputs of a proof tell right kernels from wrong ones."""
+"""Catches inputs of a proof on which a wrong kernel passes or a right one fails."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kept proofs: taken for the same question alone, never where a user asks for a proof."""
+"""Catches a kept proof that is taken for another question, or one that is not found again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import pytest
 
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.verify import Budget, Verdict, keeping, parse, sort, verify, verify_once
+from nsc.compiler.verify import Budget, Verdict, parse, saved, sort, verify, verify_once
 from nsc.compiler.verify.sat import FEW_PROPAGATIONS
 
 NETWORK = FAMILIES["bitonic"](6)
@@ -34,7 +34,7 @@ def verified(monkeypatch):
         asked.append((network, property_.name))
         return verify(network, property_, budget, methods)
 
-    monkeypatch.setattr(keeping, "verify", noted)
+    monkeypatch.setattr(saved, "verify", noted)
     return asked
 
 

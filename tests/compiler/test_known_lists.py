@@ -1,4 +1,4 @@
-"""The lists of known networks: those published, and those found since that are smaller."""
+"""Catches a network of the lists that lacks its property, its name, or its place among the best."""
 
 import itertools
 from importlib import resources
@@ -19,7 +19,7 @@ from nsc.compiler.families import (
 )
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import top_k_candidates
-from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.passes import half_operations
 from nsc.compiler.verify import Verdict, parse, verify
 from nsc.errors import NetworkError
 

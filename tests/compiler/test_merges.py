@@ -1,4 +1,4 @@
-"""Methods that tell how a network sorts: they prove those families, and no network that does not sort."""
+"""Catches structure that is not recognised in a family, or is seen in a network that does not sort."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from strategies import sorts_all
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.passes import untangle
 from nsc.compiler.verify import Budget, Verdict, parse, verify
-from nsc.compiler.verify.merges import merges
-from nsc.compiler.verify.pairwise import pairwise
+from nsc.compiler.verify.merges import merges, pairwise
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import question_of
 

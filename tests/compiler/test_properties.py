@@ -1,4 +1,4 @@
-"""Properties other than sorting: every method against brute force, and the diagnosis of failures."""
+"""Catches a wrong verdict on any property, and a diagnosis that names another fault than the network has."""
 
 import itertools
 import random
@@ -9,9 +9,7 @@ from strategies import tangled
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.passes.reflect import reflect
-from nsc.compiler.passes.restrict import restrict
-from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.passes import reflect, restrict, untangle
 from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, diagnose, parse, sort, verify
 from nsc.compiler.verify.question import question_of
 from nsc.errors import PropertyError

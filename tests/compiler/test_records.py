@@ -1,4 +1,4 @@
-"""What is known of the cost of networks: bounds that no network beats, and the best networks."""
+"""Catches a bound that a known network beats, and records other than those of the lists."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from strategies import networks
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.passes.restrict import live_halves, restrict
+from nsc.compiler.passes import live_halves, restrict
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Codelet, Needed, PlacedComparator, schedule
 from nsc.compiler.schedule.codelets import shapes_of
 from nsc.errors import LoweringError

@@ -1,4 +1,4 @@
-"""Search: pools that refute what proofs refute, costs on both sides, seeds, deletions, states, workers."""
+"""Catches a search that keeps a wrong network, counts other costs than networks have, or is not repeated."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from nsc.compiler.families import best, least_size, shallowest
 from nsc.compiler.network import Network
-from nsc.compiler.passes.reflect import reflect
-from nsc.compiler.passes.relayer import relayer
+from nsc.compiler.passes import reflect, relayer
 from nsc.compiler.search import (
     Effort,
     Goal,
@@ -22,13 +21,13 @@ from nsc.compiler.search import (
     Standing,
     State,
     advance,
-    deletions,
     first_layers,
     from_network,
     from_nothing,
     known_network,
     patterns,
     rounds,
+    starting,
     state_of_json,
 )
 from nsc.compiler.search.goal import with_images, without_images
@@ -208,7 +207,7 @@ def test_pairs_are_left_out_of_the_first_layers_too():
 
 def test_a_sample_finds_no_wrong_network(monkeypatch):
     """Where the pool is a sample, and a small one, what is kept is proved, and the pool grows."""
-    for module in (rounds, deletions):
+    for module in (rounds, starting):
         monkeypatch.setattr(module, "reachable", lambda goal: None)
     few = np.arange(40, dtype=np.uint64)
     monkeypatch.setattr(rounds, "sampled", lambda goal: patterns.applied(few, goal.prefix))

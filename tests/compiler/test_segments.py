@@ -14,7 +14,7 @@ import nsc
 from nsc.compiler.exact import segments
 from nsc.compiler.exact.segments import StraightLine, is_straight, straight_line
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.passes.restrict import restrict
+from nsc.compiler.passes import restrict
 from nsc.compiler.schedule import Codelet, Schedule, schedule
 from nsc.contract.straight_line import LIMITS
 

@@ -1,4 +1,4 @@
-"""Selections: the property that each means, how packages and commands name it, and the candidates for it."""
+"""Catches a selection that names another property, package or option than its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nsc.compiler.driver import candidates
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.naming import command, default_name, purpose
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import smallest_first
+from nsc.compiler.optimize import smallest_first
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
 from nsc.compiler.verify import Budget, parse, verify

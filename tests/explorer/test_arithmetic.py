@@ -13,7 +13,7 @@ import torch
 from nsc.compiler.diagram import columns
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.passes.restrict import live_halves
+from nsc.compiler.passes import live_halves
 from nsc.compiler.relaxed.relaxations import SIGMOIDS
 from nsc.compiler.schedule import Codelet, PlacedComparator
 from nsc.compiler.schedule.cones import reaching_blocks

@@ -12,7 +12,7 @@ from called import LOSSES_AND_STATISTICS
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 import nsc
-from nsc.compiler.passes.first_wires import first_wires
+from nsc.compiler.passes import first_wires
 from nsc.errors import LoweringError, NetworkError, OperandError
 from nsc.operators import classes
 from nsc.runtime.relaxed import reference

@@ -10,7 +10,7 @@ import pytest
 
 import nsc
 from nsc.cli import main
-from nsc.compiler.passes.canonical import canonical
+from nsc.compiler.passes import canonical
 from nsc.compiler.verify import keeping, verify
 from nsc.errors import VerificationError
 from nsc.join.budget import budget_of
