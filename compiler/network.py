@@ -6,13 +6,13 @@ import hashlib
 import importlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import networkx
 
 Comparators = NDArray[np.signedinteger[Any]]
+_Item = TypeVar("_Item")
 
 MAX_WIRES = 1 << 16
 MAX_SIZE = 1 << 25
@@ -445,3 +446,13 @@ def earliest_layers(n: int, groups: Iterable[Sequence[int]]) -> Iterator[int]:
         layer += 1
         for wire in wires:
             free[wire] = layer
+
+
+def layered(n: int, items: Sequence[_Item], wires_of: Callable[[_Item], Sequence[int]]) -> list[list[_Item]]:
+    """Return items that work on some of n wires each, in the layers of `earliest_layers`."""
+    layers: list[list[_Item]] = []
+    for item, layer in zip(items, earliest_layers(n, map(wires_of, items)), strict=True):
+        if layer == len(layers):
+            layers.append([])
+        layers[layer].append(item)
+    return layers

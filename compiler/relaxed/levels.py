@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
+from nsc.compiler.network import layered
 from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape, shapes_of
 from nsc.compiler.schedule.cones import Cone, light_cones, reaching_blocks
 from nsc.compiler.schedule.cutting import cut, straight_line_shapes
@@ -224,17 +226,8 @@ def in_levels(schedule: Schedule, in_front: int = 0) -> tuple[Schedule, tuple[in
         The schedule in that order, and where in it each level ends.
     """
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
-    free = [0] * schedule.network.n
-    levels: list[list[Codelet]] = []
-    for place, codelet in enumerate(schedule.codelets):
-        if place == in_front:
-            free = [max(free)] * len(free)
-        level = max(free[wire] for wire in codelet.wires)
-        if level == len(levels):
-            levels.append([])
-        levels[level].append(codelet)
-        for wire in codelet.wires:
-            free[wire] = level + 1
+    parts = schedule.codelets[:in_front], schedule.codelets[in_front:]
+    levels = [level for part in parts for level in layered(schedule.network.n, part, attrgetter("wires"))]
     for level_codelets in levels:
         level_codelets.sort(key=lambda codelet: (number[codelet.shape], codelet.wires))
     ordered = tuple(codelet for level_codelets in levels for codelet in level_codelets)
@@ -259,17 +252,12 @@ def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[Slo
     slots, so that neighbouring threads write neighbouring weights. A layer of more comparators than threads
     takes several rounds.
     """
-    free = [0] * n
-    layers: list[list[SlottedComparator]] = []
-    first_slot = 0
+    slotted, first_slot = list[SlottedComparator](), 0
     for codelet in codelets:
-        for index, (lo, hi) in enumerate(codelet.comparators()):
-            layer = max(free[lo], free[hi])
-            free[lo] = free[hi] = layer + 1
-            if layer == len(layers):
-                layers.append([])
-            layers[layer].append(SlottedComparator(lo, hi, first_slot + index))
+        for slot, (lo, hi) in enumerate(codelet.comparators(), start=first_slot):
+            slotted.append(SlottedComparator(lo, hi, slot))
         first_slot += slots_of(codelet)
+    layers = layered(n, slotted, attrgetter("lo", "hi"))
     return tuple(
         tuple(layer[first : first + threads]) for layer in layers for first in range(0, len(layer), threads)
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsc.compiler.network import Network
+from nsc.compiler.network import Network, earliest_layers
 from nsc.compiler.schedule.codelets import (
     LONGEST,
     WIDEST,
@@ -287,12 +287,10 @@ def _shape_and_flips(steps: list[list[int]]) -> tuple[Shape, int]:
     Args:
         steps: for each comparator lo and hi, as places, and whether its minimum and its maximum are needed.
     """
-    free = [0] * WIDEST
     placed = []
-    for lo, hi, *ends in steps:
+    layers = earliest_layers(WIDEST, (step[:2] for step in steps))
+    for (lo, hi, *ends), layer in zip(steps, layers, strict=True):
         a, b = sorted((lo, hi))
-        layer = max(free[a], free[b])
-        free[a] = free[b] = layer + 1
         needed = _NEEDED[bool(ends[lo > hi]), bool(ends[lo < hi])]
         placed.append((layer, PlacedComparator(a, b, needed), lo > hi))
     placed.sort()
