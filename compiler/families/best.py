@@ -33,7 +33,7 @@ def best(n: int) -> Network:
     (60, 10)
     """
     n = check_wires(n)
-    return _network(n, _sorter(n))
+    return _network(n, _sorter(n, is_shallow=False))
 
 
 def shallowest(n: int) -> Network:
@@ -50,7 +50,7 @@ def shallowest(n: int) -> Network:
     (61, 9)
     """
     n = check_wires(n)
-    return _network(n, _shallow_sorter(n))
+    return _network(n, _sorter(n, is_shallow=True))
 
 
 def merge(a: Sequence[int], b: Sequence[int]) -> tuple[list[Comparator], list[int]]:
@@ -89,32 +89,31 @@ def _merge_size(p: int, q: int) -> int:
 
 
 @cache
-def _sorter(n: int) -> list[Comparator]:
-    """Return the comparators of the smallest sorter; wire k carries rank k."""
+def _sorter(n: int, is_shallow: bool) -> list[Comparator]:
+    """Return the comparators of the smallest or the shallowest sorter; wire k carries rank k."""
     if n in known("sort"):
-        return _pairs(known("sort")[n][0])
-    return _merged(_sorter(lower := _cut(n)), _sorter(n - lower), lower, n) if n > 1 else []
+        return _pairs(known("sort")[n][-1 if is_shallow else 0])
+    if n == 1:
+        return []
+    cut = n // 2 if is_shallow else _cut(n)
+    return _merged(_sorter(cut, is_shallow), _sorter(n - cut, is_shallow), cut, n)
 
 
 @cache
 def _size(n: int) -> int:
     if n in known("sort"):
         return known("sort")[n][0].size
-    lower = _cut(n)
-    return _size(lower) + _size(n - lower) + merge_size(lower, n - lower) if n > 1 else 0
+    return _cut_size(n, _cut(n)) if n > 1 else 0
 
 
 @cache
 def _cut(n: int) -> int:
-    cuts = {n // 2 // unit * unit for unit in CUTS} - {0} or {0}
-    return min(cuts, key=lambda p: (_size(p) + _size(n - p) + merge_size(p, n - p), n - p) if p else (0, 0))
+    cuts = {n // 2 // unit * unit for unit in CUTS} - {0}
+    return min(cuts, key=lambda cut: (_cut_size(n, cut), n - cut))
 
 
-@cache
-def _shallow_sorter(n: int) -> list[Comparator]:
-    if n in known("sort"):
-        return _pairs(known("sort")[n][-1])
-    return _merged(_shallow_sorter(n // 2), _shallow_sorter(n - n // 2), n // 2, n) if n > 1 else []
+def _cut_size(n: int, cut: int) -> int:
+    return _size(cut) + _size(n - cut) + merge_size(cut, n - cut)
 
 
 def _pairs(network: Network) -> list[Comparator]:

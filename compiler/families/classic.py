@@ -36,7 +36,7 @@ def odd_even(n: int) -> Network:
     """
     n = _check_quadratic("odd_even", n)
     wires = np.arange(n - 1)
-    return _network(n, (_pair(wires[layer % 2 :: 2], 1) for layer in range(n)))
+    return Network.from_layers(n, (_pair(wires[layer % 2 :: 2], 1) for layer in range(n)))
 
 
 def bitonic(n: int) -> Network:
@@ -73,7 +73,7 @@ def bitonic(n: int) -> Network:
             met = (held[lo] >= 0) & (held[hi] >= 0)
             layers.append(np.stack([held[lo[met]], held[hi[met]]], axis=1))
     ends = np.argsort(held[power - n :])
-    return _network(n, (ends[layer] for layer in layers))
+    return Network.from_layers(n, (ends[layer] for layer in layers))
 
 
 def odd_even_merge(n: int) -> Network:
@@ -177,7 +177,7 @@ def merge_exchange(n: int) -> Network:
                 distance, span, kept = span - bit, span // 2, bit
             bit //= 2
 
-    return relayer(_network(n, layers()))
+    return relayer(Network.from_layers(n, layers()))
 
 
 def pairwise(n: int) -> Network:
@@ -211,7 +211,7 @@ def pairwise(n: int) -> Network:
                 yield _pair(high - (reach << bit), reach << bit)
                 reach //= 2
 
-    return first_wires(_network(power, layers()), n)
+    return first_wires(Network.from_layers(power, layers()), n)
 
 
 def insertion(n: int) -> Network:
@@ -230,14 +230,10 @@ def insertion(n: int) -> Network:
     """
     n = _check_quadratic("insertion", n)
     wires = np.arange(n - 1)
-    return _network(
+    return Network.from_layers(
         n,
         (_pair(wires[layer % 2 : min(layer, 2 * n - 4 - layer) + 1 : 2], 1) for layer in range(2 * n - 3)),
     )
-
-
-def _network(n: int, layers: Iterator[Comparators]) -> Network:
-    return Network.from_layers(n, layers)
 
 
 def _pair(low: Wires, distance: int) -> Comparators:

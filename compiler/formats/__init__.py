@@ -41,13 +41,12 @@ from nsc.compiler.formats.files import (
 )
 from nsc.compiler.formats.graphs import graph_of, network_of_graph
 from nsc.compiler.formats.json_lists import network_of_lists
-from nsc.compiler.formats.nsc_json import LONGEST_LISTED, LONGEST_PLAIN, NSC_FORMAT, named
+from nsc.compiler.formats.nsc_json import LONGEST_LISTED, LONGEST_PLAIN, named
 
 __all__ = [
     "FORMATS",
     "LONGEST_LISTED",
     "LONGEST_PLAIN",
-    "NSC_FORMAT",
     "format_of_path",
     "graph_of",
     "losses",

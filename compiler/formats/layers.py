@@ -61,16 +61,11 @@ def _layers(text: str, sizes: list[int]) -> Iterator[Pairs]:
 
 def _plain_layers(lines: str) -> tuple[Pairs | None, list[int]]:
     """Return the comparators of plain lines, and how many each has; None if a line has a wire twice."""
-    codes = np.frombuffer(lines.encode("ascii", "replace"), np.uint8)
-    opening = np.flatnonzero((codes == ord("(")) | (codes == ord("[")))
-    line_of = np.searchsorted(np.flatnonzero(codes == ord("\n")), opening)
-    brackets = np.bincount(line_of)
-    counts = brackets[brackets > 0] - 1  # the first opens the line
+    counts = [line.count("(") + line.count("[") - 1 for line in lines.split("\n") if line.strip()]
     pairs = numbers_of(lines).reshape(-1, 2)
     layer = np.repeat(np.arange(len(counts)), counts)
-    order = np.lexsort((wires := pairs.ravel(), layers := np.repeat(layer, 2)))
-    twice = (np.diff(wires[order]) == 0) & (np.diff(layers[order]) == 0)
-    return (None, []) if twice.any() else (pairs, counts.tolist())
+    places = (layer[:, None] << 30) + pairs  # a number has nine digits
+    return (pairs, counts) if len(np.unique(places)) == places.size else (None, [])
 
 
 def _layer(line: str, number: int, text: str) -> Pairs:

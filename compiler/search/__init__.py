@@ -9,13 +9,11 @@ round of 2^18 candidates is a function of its input, so searches can be repeated
 that dies costs a round. Each result is proved once more, by `compiler/verify`.
 """
 
-from nsc.compiler.search.goal import MOST_WIRES, Cost, Goal, Objective, first_layers
+from nsc.compiler.search.goal import MOST_WIRES, Goal, Objective, first_layers
 from nsc.compiler.search.islands import State, Workers, advance, state_of_json
 from nsc.compiler.search.rounds import (
-    CANDIDATES,
     Comparators,
     Effort,
-    Engine,
     Outcome,
     Problem,
     Round,
@@ -25,12 +23,9 @@ from nsc.compiler.search.rounds import (
 from nsc.compiler.search.starting import from_network, from_nothing, known_network
 
 __all__ = [
-    "CANDIDATES",
     "MOST_WIRES",
     "Comparators",
-    "Cost",
     "Effort",
-    "Engine",
     "Goal",
     "Objective",
     "Outcome",

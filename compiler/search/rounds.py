@@ -13,7 +13,6 @@ from nsc.compiler.families import Comparator
 from nsc.compiler.network import Network
 from nsc.compiler.search.goal import Goal, with_images
 from nsc.compiler.search.patterns import (
-    Patterns,
     applied,
     neighbours,
     packed,
@@ -94,16 +93,6 @@ class Engine(Protocol):
         """Return for each row of places (first, second) whether the pool passes without these comparators."""
 
 
-def problem_of(goal: Goal, patterns: Patterns) -> Problem:
-    """Return the problem of a goal with these patterns as its pool, at least one."""
-    filled = np.resize(patterns, -(-len(patterns) // (64 * _ROW_WORDS)) * 64 * _ROW_WORDS)
-    values = (filled[:, None] >> np.arange(goal.n, dtype=np.uint64) & np.uint64(1)).astype(bool)
-    wanted = zeros_of(goal.n, filled)[:, None] <= np.array(list(goal.ranks.values()))
-    words = np.concatenate([pack(values), pack(wanted)])
-    blocks = words.reshape(len(words), -1, _ROW_WORDS).transpose(1, 0, 2)
-    return Problem(goal, np.ascontiguousarray(blocks))
-
-
 # Candidates of a round: a few tenths of a second.
 CANDIDATES = 1 << 18
 # Candidates without a gain after which an island starts anew.
@@ -172,10 +161,15 @@ def run_round(round_: Round, engine: Engine) -> Outcome:
 
 def pool_of(goal: Goal, found: tuple[int, ...]) -> Problem:
     """Return the problem with all patterns, or with those of a sample and those that were found."""
-    every = reachable(goal)
-    if every is not None:
-        return problem_of(goal, every)
-    return problem_of(goal, np.concatenate([np.array(found, np.uint64), sampled(goal)]))
+    patterns = reachable(goal)
+    if patterns is None:
+        patterns = np.concatenate([np.array(found, np.uint64), sampled(goal)])
+    filled = np.resize(patterns, -(-len(patterns) // (64 * _ROW_WORDS)) * 64 * _ROW_WORDS)
+    values = (filled[:, None] >> np.arange(goal.n, dtype=np.uint64) & np.uint64(1)).astype(bool)
+    wanted = zeros_of(goal.n, filled)[:, None] <= np.array(list(goal.ranks.values()))
+    words = np.concatenate([pack(values), pack(wanted)])
+    blocks = words.reshape(len(words), -1, _ROW_WORDS).transpose(1, 0, 2)
+    return Problem(goal, np.ascontiguousarray(blocks))
 
 
 def decide(goal: Goal, comparators: Comparators) -> tuple[Proof, tuple[int, ...]]:

@@ -10,25 +10,23 @@ of the build cache (`saved`), because every process would pay for them. A kept p
 the libraries beside it: whoever can write there can run code in the process.
 """
 
-from nsc.compiler.verify.certificate import CERTIFICATE_FORMAT, certify
+from nsc.compiler.verify.certificate import certify
 from nsc.compiler.verify.emitted import MANY_WIRES, Emitted, Run, check_emitted, stable_order
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.ladder import METHODS, TRIAL_METHODS, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, CERTIFICATE_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, property_of, sort
-from nsc.compiler.verify.question import Archive, Budget
+from nsc.compiler.verify.question import Budget
 from nsc.compiler.verify.saved import check_proof, read_proof, verify_once
 
 __all__ = [
     "CANONICAL_DIGEST",
     "CERTIFICATE_DIGEST",
-    "CERTIFICATE_FORMAT",
     "FORMS",
     "MANY_WIRES",
     "METHODS",
     "NETWORK_DIGEST",
     "TRIAL_METHODS",
-    "Archive",
     "Budget",
     "Emitted",
     "Failure",

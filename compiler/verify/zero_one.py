@@ -3,6 +3,8 @@
 A set of 0-1 inputs is held as one row of 64-bit words per wire; input t is bit t % 64 of word
 t // 64. A comparator is then one `and` and one `or` of two rows. A wire carries rank r iff it is 1
 for exactly those 0-1 inputs that have at most r zeros. Source: Knuth 5.3.4, theorem Z, wire by wire.
+
+Two methods are here: `exhaustion` tries all inputs, `primitive` one.
 """
 
 from __future__ import annotations
