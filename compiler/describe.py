@@ -18,7 +18,7 @@ from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument, count
 
-# What names a network: a family, a known network, a network file, a Network, or comparators (lo, hi) in one
+# A network is named by a family, a known network, a network file, a Network, or comparators (lo, hi) in one
 # list or a list for each layer.
 Named: TypeAlias = "str | os.PathLike[str] | Network | Sequence[Any] | npt.NDArray[np.integer[Any]]"
 

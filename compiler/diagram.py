@@ -13,13 +13,13 @@ from nsc.compiler.network import Comparators, Network
 from nsc.errors import NetworkError
 from nsc.wording import count
 
-# Of a diagram in a notebook, where each comparator is an element of the page.
+# The largest diagram in a notebook, where each comparator is an element of the page.
 _MOST_WIRES, _MOST_COMPARATORS = 128, 4000
 # A text diagram has a character per wire and column: beyond this many nobody reads it.
 _MOST_CELLS = 1 << 26
 
-# In a page, such a style holds for all of the page: each rule names the picture. The ink is that of the page;
-# of a file of its own black, and white in dark mode.
+# In a page, such a style holds for all of the page: each rule names the picture. The ink has the colour of
+# the page's text; in a file of its own it is black, and white in dark mode.
 _SVG_STYLE = (
     ".nsc-network{fill:currentColor}.nsc-network text{font:11px sans-serif;text-anchor:end}"
     ".nsc-network .wire{stroke:#888}.nsc-network .comparator{stroke:currentColor;stroke-width:1.5}"
@@ -148,7 +148,7 @@ def notebook_svg(network: Network) -> str | None:
 def svg(network: Network) -> str:
     """Return the diagram as SVG.
 
-    The ground is transparent; the ink is that of the page, or black, and white in dark mode.
+    The ground is transparent. The ink has the colour of the page's text, or is black, and white in dark mode.
     """
     placed, width = places(network)
     left, step, gap = 24 + 7 * len(str(network.n)), 20, 14

@@ -112,7 +112,7 @@ class Network:
         """Return the network of a comparator graph, each comparator in its earliest layer.
 
         Args:
-            graph: a graph like that of `to_graph`: the graph attribute ``n``; a node per comparator
+            graph: a graph such as `to_graph` returns: the graph attribute ``n``; a node per comparator
                 with attributes ``lo`` and ``hi``; an edge from each comparator to the next on a wire.
 
         Raises:
@@ -265,7 +265,7 @@ class Network:
         """Return some layers as a network on the same wires; or the comparators of one layer.
 
         Args:
-            index: of layers, as of a list's entries. A slice with a step of -1 turns the order of layers.
+            index: counts layers as a list does its entries. A slice with a step of -1 turns their order.
 
         Raises:
             IndexError: no such layer.
@@ -308,7 +308,7 @@ class Network:
         return Network(self.n, np.concatenate([self.comparators, other.comparators]), starts)
 
     def __or__(self, other: Network) -> Network:
-        """Return both networks side by side: the wires of `other` come behind those of this one.
+        """Return both networks side by side: the wires of `other` come behind the wires of this one.
 
         Raises:
             NetworkError: there would be too many wires.

@@ -196,7 +196,7 @@ def remove_redundant(network: Network, property_: Property, budget: Budget) -> N
     A wire of rank r needs the 0-1 inputs of r and r + 1 zeros. For these the other comparators exchange the
     same values as before, so the network keeps the property, which it must have. Exact results stay the same.
     Soft values change, since a relaxed comparator also mixes values that are in order. Never more comparators
-    or layers. Cost: that of the proof by reachable sets.
+    or layers. Cost: as the proof by reachable sets.
 
     Raises:
         NetworkError: the network does not have the property.
@@ -311,7 +311,7 @@ def smallest_constructions(property_: Property) -> list[tuple[str, Network]]:
     """Return the networks for some ranks that nsc knows or can construct, fewest half operations first.
 
     Each has the name of its construction in front, and leaves each rank on the wire of its number. The
-    candidates are restricted to the ranks: those of `top_k_candidates` for the values from the lowest rank
+    candidates are restricted to the ranks: `top_k_candidates` for the values from the lowest rank
     on, those for the values up to the highest rank, upside down, and for a median the smallest that is known.
     Up to MOST_OPTIMIZED wires their redundant comparators are removed.
 
@@ -336,7 +336,7 @@ def smallest_constructions(property_: Property) -> list[tuple[str, Network]]:
     networks = [(name, restrict(network, ranks)) for name, network in found]
     if ranks == list(middle_ranks(n)) and n in known("median"):
         median = known("median")[n][0]
-        # Of an even number the two middle values leave it in any order.
+        # The two middle values of an even number leave it in any order.
         in_order = [[tuple(ranks)]] if len(ranks) > 1 else []
         networks.append(("known median", Network.from_layers(n, [*median.layers(), *in_order])))
     if n <= MOST_OPTIMIZED:

@@ -135,7 +135,7 @@ FAMILY = Addition(
     """
     n = _check_quadratic("toy", n)
     wires = np.arange(n - 1)
-    return _network(n, (_pair(wires[(layer + 1) % 2 :: 2], 1) for layer in range(n)))
+    return Network.from_layers(n, (_pair(wires[(layer + 1) % 2 :: 2], 1) for layer in range(n)))
 
 
 ''',

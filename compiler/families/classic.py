@@ -16,7 +16,7 @@ from nsc.errors import NetworkError
 Wires = npt.NDArray[np.signedinteger[Any]]
 # Lists of wires, each a row, whose values ascend.
 Runs = npt.NDArray[np.int64]
-# Puts the minima of the values on two arrays of wires on those of the first one that is returned.
+# Compares two arrays of wires, entry by entry; returns the wires of the minima and the wires of the maxima.
 Compare = Callable[[Runs, Runs], tuple[Runs, Runs]]
 
 

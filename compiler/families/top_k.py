@@ -102,14 +102,14 @@ def cut_and_merged(n: int, k: int, kinds: tuple[str, ...]) -> Construction:
     """Return comparators for the k largest of n values, at most MOST_CUT, and the wires that carry them.
 
     The wires are cut in two, and the parts again, until parts are known networks of at most MOST_PART wires,
-    pruned to their k largest; everywhere so that the half operations are fewest. Of cuts that cost the same
-    the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
+    pruned to their k largest; everywhere so that the half operations are fewest. The most
+    even of cuts that cost the same is taken, which is the shallowest. Cost: O(n²) for the cuts.
 
     Args:
         n, k: the numbers of values.
         kinds: of the known networks: sort, and those that select the k largest.
 
-    >>> len(cut_and_merged(1024, 8, ("sort",))[0]) < 4972  # that of merged blocks of 8
+    >>> len(cut_and_merged(1024, 8, ("sort",))[0]) < 4972  # merged blocks of 8 take 4972
     True
     """
     return _cut(range(n), k, kinds, _cuts(n, k, kinds))

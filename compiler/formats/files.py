@@ -139,7 +139,7 @@ def parse_network(
     index_base: int | None = None,
     progress: Progress = SILENT,
 ) -> Network:
-    """Return the network that a text describes; arguments and errors as of `read_network`.
+    """Return the network that a text describes; arguments and errors are as in `read_network`.
 
     >>> parse_network("[(0,2),(1,3)]\\n[(0,1),(2,3)]\\n[(1,2)]").size
     5

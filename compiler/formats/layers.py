@@ -44,7 +44,7 @@ def _parse(text: str, progress: Progress) -> Listing:
 
 
 def _layers(text: str, sizes: list[int]) -> Iterator[Pairs]:
-    """Yield the comparators, those of some layers at a time, and append each layer's number to the sizes."""
+    """Yield the comparators, some layers at a time, and append each layer's number to the sizes."""
     place, number = 0, 1
     while place < len(text):
         plain = _LINES.match(text, place)

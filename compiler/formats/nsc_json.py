@@ -34,7 +34,7 @@ LONGEST_LISTED = 1 << 20
 # (k, 4) integers lo, hi, step, count: comparators (lo + i·step, hi + i·step) for i in 0 … count - 1.
 Progressions = npt.NDArray[np.int64]
 
-# Comparators that are expanded at a time, or those of one progression; layers that are checked at a time.
+# Comparators that are expanded at a time, if one progression has no more; layers that are checked at a time.
 _PIECE = 1 << 14
 _LAYERS = 16
 
@@ -166,7 +166,7 @@ def _refuse_others(n: int, items: object, index: int) -> None:
 
 
 def _expanded(progressions: Progressions) -> Iterator[Pairs]:
-    """Yield the comparators of progressions, some thousands and those of one progression at a time."""
+    """Yield the comparators of progressions, some thousands at a time, but each progression whole."""
     ends = np.cumsum(progressions[:, 3])
     cuts = np.unique(np.searchsorted(ends, np.arange(_PIECE, ends[-1] if len(ends) else 0, _PIECE)))
     for rows in np.split(progressions, cuts):

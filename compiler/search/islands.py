@@ -72,7 +72,7 @@ def state_of_json(text: str, asked: str, goal: Goal) -> State:
         goal: what is searched; the prefix comes from the state.
 
     Raises:
-        NetworkError: it is no state, or that of another search.
+        NetworkError: it is no state, or the state of another search.
     """
     try:
         facts = read_json(text)

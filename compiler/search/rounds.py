@@ -51,7 +51,7 @@ class Standing:
 
     Attributes:
         current: comparators behind the prefix that pass the pool; None before the first start.
-        best: those of least cost since the search began.
+        best: the comparators of least cost since the search began.
         origin: those that each start begins with; None: random ones.
         best_cost: the least cost since the last start, as the engine writes it.
         since: candidates tried since then without a gain.
@@ -109,7 +109,7 @@ class Round:
 
     Attributes:
         goal: what is searched.
-        found: patterns that refuted a network, beside those of a sample.
+        found: patterns that refuted a network, beside a sample's.
         standing: where the island stands; with a sample `current` and `best` are proved.
         seed: of the random numbers.
     """
@@ -138,8 +138,9 @@ class Outcome:
 def run_round(round_: Round, engine: Engine) -> Outcome:
     """Try the candidates of a round.
 
-    If the pool has all patterns, a network that passes it is right. Of a sample it may be wrong: then the
-    network of the gain, or at the end the current one, is proved, and one that is refuted is given up.
+    If the pool has all patterns, a network that passes it is right. If it has a sample, the network may be
+    wrong: then the network of the gain, or at the end the current one, is proved, and one that is refuted is
+    given up.
     """
     goal, standing = round_.goal, round_.standing
     problem = pool_of(goal, round_.found)
@@ -160,7 +161,7 @@ def run_round(round_: Round, engine: Engine) -> Outcome:
 
 
 def pool_of(goal: Goal, found: tuple[int, ...]) -> Problem:
-    """Return the problem with all patterns, or with those of a sample and those that were found."""
+    """Return the problem with all patterns, or with a sample of them and with what was found."""
     patterns = reachable(goal)
     if patterns is None:
         patterns = np.concatenate([np.array(found, np.uint64), sampled(goal)])

@@ -59,7 +59,7 @@ def from_network(
         network: what it begins with; it must have the property.
         layers: of the network that stay in front; None: the fewest that leave a pool of all patterns, none
             if half of the layers are too few.
-        seed, islands: as of `from_nothing`.
+        seed, islands: as in `from_nothing`.
         engine: what tries the pool.
         budget: of the proof that the network has the property.
         progress: is told how far it is.
@@ -191,6 +191,6 @@ def _without_some(
 
 
 def _choices(size: int) -> Iterator[np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
-    """Yield the places of single comparators, then those of pairs."""
+    """Yield the places of single comparators, then the places of pairs."""
     yield np.array([(k, k) for k in range(size)], np.int64).reshape(-1, 2)
     yield np.array(list(itertools.combinations(range(size), 2)), np.int64).reshape(-1, 2)

@@ -6,10 +6,9 @@ The page Certificates defines the format, and says why each rule is sound.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 from nsc.compiler.network import Network
 from nsc.compiler.verify.ladder import decide
@@ -17,7 +16,6 @@ from nsc.compiler.verify.proof import Proof
 from nsc.compiler.verify.property import Property, RankGroup, sort
 from nsc.compiler.verify.question import (
     Budget,
-    Clause,
     Inside,
     Join,
     Merge,
@@ -27,7 +25,7 @@ from nsc.compiler.verify.question import (
 )
 
 CERTIFICATE_FORMAT = "nsc-certificate 1"
-# What the format calls the proof of each method.
+# The format's name for the proof of each method.
 _PROOFS = {
     "primitive": "primitive",
     "exhaustion": "exhaustion",
@@ -67,19 +65,12 @@ class _Numbers:
         return self._numbers[index]
 
     def literal(self, literal: int) -> int:
-        """Return a literal: a comparator has two variables, which come behind those of the inputs."""
+        """Return a literal: a comparator has two variables, which come behind the variables of the inputs."""
         index, which = divmod(abs(literal) - self._inputs - 1, 2)
         if not 0 <= index < len(self._numbers):
             return literal
         variable = self._inputs + 1 + 2 * self._numbers[index] + which
         return variable if literal > 0 else -variable
-
-
-_STEPS: dict[type[Any], Callable[[Any, _Numbers], tuple[object, ...]]] = {
-    Inside: lambda step, numbers: ("inside", numbers.comparator(step.comparator)),
-    Join: lambda step, numbers: ("join", numbers.comparator(step.comparator), step.patterns),
-    Clause: lambda step, numbers: (*map(numbers.literal, step.literals), 0),
-}
 
 
 def certify(
@@ -91,7 +82,7 @@ def certify(
     """Verify a network by a proof that others can check.
 
     Args:
-        network, property_, budget, methods: as of `verify`.
+        network, property_, budget, methods: as in `verify`.
 
     Returns:
         The proof with the digest of its certificate, and the certificate's text; None if it is not proved.
@@ -99,7 +90,7 @@ def certify(
     Raises:
         PropertyError: as `verify`.
 
-    Cost: as of `verify`; the text has about ten bytes a comparator.
+    Cost: as `verify`; the text has about ten bytes a comparator.
     """
     property_ = sort(network.n) if property_ is None else property_
     budget = replace(Budget() if budget is None else budget, certify=True)
@@ -133,10 +124,15 @@ def _lines(
     for step in steps:
         if isinstance(step, Merge):
             yield _words("merge", step.network, _FILLS[step.fill], step.a, step.b)
+            continue
+        # Networks of millions of comparators have merges alone, which need none of these numbers.
+        numbers = numbers or _Numbers(network, behind, question)
+        if isinstance(step, Inside):
+            yield _words("inside", numbers.comparator(step.comparator))
+        elif isinstance(step, Join):
+            yield _words("join", numbers.comparator(step.comparator), step.patterns)
         else:
-            # Networks of millions of comparators have merges alone, which need none of these numbers.
-            numbers = numbers or _Numbers(network, behind, question)
-            yield _words(*_STEPS[type(step)](step, numbers))
+            yield _words(*map(numbers.literal, step.literals), 0)
     yield "end"
 
 
@@ -149,7 +145,7 @@ def _comparators(word: str, pairs: Iterable[Collection[int]]) -> str:
 
 
 def _ascending(groups: Iterable[RankGroup]) -> list[list[RankGroup]]:
-    """Return groups by their ranks, those of one wire together where their ranks follow each other."""
+    """Return groups by their ranks; groups of one wire are together where their ranks follow each other."""
     ordered = sorted(groups, key=lambda group: group.first)
     together = [ordered[:1]]
     for before, group in pairwise(ordered):

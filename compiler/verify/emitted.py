@@ -53,7 +53,7 @@ def stable_order(inputs: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     ones = inputs.astype(bool)
     in_front = np.arange(inputs.shape[1]) < inputs.shape[1] - ones.sum(axis=1, keepdims=True)
     order = np.empty(inputs.shape, np.int64)
-    # Row by row, the places of the zeros stand before those of the ones.
+    # Row by row, the places of the zeros stand before the places of the ones.
     order[in_front], order[~in_front] = np.nonzero(~ones)[1], np.nonzero(ones)[1]
     return order
 
@@ -110,7 +110,7 @@ def check_emitted(
 
     Up to MOST_WIRES wires these are all 0-1 inputs; beyond, inputs that lead to every pattern of the
     reachable sets, or a sample if those sets exceed the budget, and from 8,192 wires on some random ones.
-    Values and indices, if it gives them, must be those of a stable sort.
+    Values and indices, if it gives them, must be as a stable sort gives them.
 
     Args:
         network: the kernels' network.

@@ -74,7 +74,8 @@ class Failure:
 def diagnose(network: Network, property_: Property, vector: Vector) -> Failure:
     """Return the failure of a network that a 0-1 input refutes."""
     least = _lightest(network, property_, vector)
-    wires = _wrong_wires(network, property_, least)
+    wrong = zip(property_.groups, property_.wrong(network, np.array([least], bool)), strict=True)
+    wires = tuple(wire for group, is_wrong in wrong if is_wrong.any() for wire in group.wires)
     layer = None
     for index, pairs in enumerate(network.layers()):
         if np.isin(pairs, wires).any():
@@ -104,17 +105,6 @@ def _lightest(network: Network, property_: Property, vector: Vector) -> Vector:
         if not failing.any():
             return tuple(best.astype(int).tolist())
         best = lighter[int(failing.argmax())]
-
-
-def _wrong_wires(network: Network, property_: Property, vector: Vector) -> tuple[int, ...]:
-    out = network.apply(np.array(vector))
-    zeros = vector.count(0)
-    wrong: list[int] = []
-    for group in property_.groups:
-        wires = list(group.wires)
-        if (out[wires] == 0).sum() != np.clip(zeros - group.first, 0, len(wires)):
-            wrong += wires
-    return tuple(wrong)
 
 
 def _mend(network: Network, property_: Property, vector: Vector) -> Mend | None:

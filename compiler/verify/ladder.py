@@ -47,7 +47,7 @@ METHODS: dict[str, Method] = {
     "SAT": sat,
 }
 
-# What a trial of a network of many wires uses: to state a large question to SAT takes seconds.
+# A trial of a network of many wires uses these: to state a large question to SAT takes seconds.
 TRIAL_METHODS = tuple(name for name in METHODS if name != "SAT")
 
 

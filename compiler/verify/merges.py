@@ -1,7 +1,7 @@
 """Merges: networks that sort parts and merge them, and pairwise ones, told from their comparators.
 
 A run is a list of wires whose values ascend. In the beginning each wire is a run. Two runs become one if the
-next comparators on their wires are those of a merging network, in an order that every wire keeps.
+next comparators on their wires form a merging network, in an order that every wire keeps.
 
 A merging network of 2^k wires may lack some wires: those where one run would hold ∞ at its end or -∞ at its
 beginning. A run then has a number there that no wire has, the number of wires for ∞ and -1 for -∞, and the
@@ -70,7 +70,8 @@ class Following:
         """Take the comparators of wires a and b, entry by entry.
 
         Returns:
-            The wires of the minima, those of the maxima, and of which rows these were the next comparators.
+            The wires of the minima, the wires of the maxima, and for each row whether these were the next
+            comparators.
         """
         # The network is in standard form: a minimum goes to the wire of the smaller number.
         low, high = np.minimum(a, b), np.maximum(a, b)
@@ -110,7 +111,7 @@ def _bitonic(compare: Compare, a: Runs, b: Runs) -> Runs | None:
 MERGERS: dict[str, Merger] = {"bitonic": _bitonic, "odd-even": merged_odd_even}
 
 
-# What fills runs up, in the order in which merges are looked for: nothing, ∞ behind, -∞ in front of them.
+# Merges are looked for with runs filled up in three ways, in this order: nothing, ∞ behind, -∞ in front.
 _FILLS = (0, 1, -1)
 
 
@@ -119,7 +120,7 @@ def merges(question: Question) -> Answer | None:
 
     What it cannot match it does not decide. Comparators behind the last merge do nothing.
 
-    Cost: O(size · log n) operations on arrays, at most for each of MERGERS and each fill.
+    Cost: O(size · log n) operations on arrays, at most for every merger and every fill.
     """
     network = question.network
     ascend = all(list(run) == sorted(run) for run in question.runs)

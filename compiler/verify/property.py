@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,13 +68,18 @@ class Property:
 
     def fails(self, network: Network, inputs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which 0-1 inputs, (count, n), come out wrong. Takes a byte a value: for a few inputs."""
+        fails = np.zeros(len(inputs), dtype=bool)
+        for wrong in self.wrong(network, inputs):
+            fails |= wrong
+        return fails
+
+    def wrong(self, network: Network, inputs: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
+        """Yield for each group for which 0-1 inputs, (count, n), its wires carry other ranks."""
         out = network.apply(inputs.astype(np.int8))
         zeros = self.n - inputs.sum(axis=1)
-        wrong = np.zeros(len(inputs), dtype=bool)
         for group in self.groups:
             zeros_out = (out[:, list(group.wires)] == 0).sum(axis=1)
-            wrong |= zeros_out != np.clip(zeros - group.first, 0, len(group.wires))
-        return wrong
+            yield zeros_out != np.clip(zeros - group.first, 0, len(group.wires))
 
 
 def sort(n: int) -> Property:
@@ -139,9 +144,15 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
     ranks: Sequence[int] = range(n)
     as_set = False
     if match[2]:
-        ranks, as_set = _extreme(text, n, int(match[3]), match[2] == "top"), match[4] is not None
+        size, as_set = int(match[3]), match[4] is not None
+        if not 1 <= size <= n:
+            outputs = f"1 to {n} such outputs" if n > 1 else "1 such output"
+            raise PropertyError(f"{text}: a network on {count(n, 'wire')} has {outputs}")
+        ranks = range(n - size, n) if match[2] == "top" else range(size)
     elif match[5]:
-        ranks = _checked(text, n, [int(rank) for rank in match[5].split(",")])
+        ranks = [int(rank) for rank in match[5].split(",")]
+        if max(ranks) >= n:
+            raise PropertyError(f"{text}: of {count(n, 'wire')} the ranks are 0 … {n - 1}, 0 the smallest")
     elif text == "median":
         ranks = middle_ranks(n)
         as_set = len(ranks) > 1
@@ -152,25 +163,10 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
                 f"{text}: the runs of a merge are not empty and together have {count(n, 'wire')}"
             )
         runs = tuple(range(parts[0])), tuple(range(parts[0], n))
-    outputs = _carried(text, n, ranks, wires, as_set)
+    carried = _carried(text, n, ranks, wires, as_set)
     named_runs = ",".join(f"{run[0]}-{run[-1]}" for run in _runs(presorted))
-    name = outputs.name + (f", presorted {named_runs}" if named_runs else "")
-    return Property(name, n, outputs.groups, runs)
-
-
-def _extreme(name: str, n: int, size: int, largest: bool) -> range:
-    """Return the ranks of the largest or the smallest values."""
-    if not 1 <= size <= n:
-        outputs = f"1 to {n} such outputs" if n > 1 else "1 such output"
-        raise PropertyError(f"{name}: a network on {count(n, 'wire')} has {outputs}")
-    return range(n - size, n) if largest else range(size)
-
-
-def _checked(name: str, n: int, ranks: Sequence[int]) -> Sequence[int]:
-    """Return ranks that are among those of n wires."""
-    if max(ranks) >= n:
-        raise PropertyError(f"{name}: of {count(n, 'wire')} the ranks are 0 … {n - 1}, 0 the smallest")
-    return ranks
+    name = carried.name + (f", presorted {named_runs}" if named_runs else "")
+    return Property(name, n, carried.groups, runs)
 
 
 def _carried(

@@ -92,7 +92,7 @@ class Question:
 def question_of(network: Network, property_: Property, budget: Budget) -> Question:
     """Return the question that decides whether a network has a property.
 
-    Wires that carry ranks in any order are sorted behind the network, so that each of them has one rank.
+    Wires that carry ranks in any order are sorted behind the network, so that each has one rank.
     Reversed comparators are untangled, which renames outputs. Comparators that no wire with a rank depends
     on are left out.
     """
@@ -161,7 +161,7 @@ class Clause:
     literals: tuple[int, ...]
 
 
-# What a checker of a certificate follows.
+# A checker of a certificate follows these.
 Step = Merge | Inside | Join | Clause
 
 
@@ -174,8 +174,8 @@ class Answer:
         failing: a 0-1 input that comes out wrong; None if proved.
         states: 0-1 patterns of the largest join; None for methods without joins.
         conflicts: conflicts of the SAT solver; None for other methods.
-        steps: the steps of a certificate, in the order of the proof; comparators are those of the question's
-            network.
+        steps: the steps of a certificate, in the order of the proof; comparators have their numbers in the
+            question's network.
     """
 
     proved: str | None = None

@@ -93,8 +93,8 @@ def verify_once(
     An UNPROVED network is kept only after a trial: with another budget, or more installed, it may be proved.
 
     Args:
-        network, property_, methods: as of `verify`.
-        budget: as of `verify`; without an archive nothing is kept.
+        network, property_, methods: as in `verify`.
+        budget: as in `verify`; without an archive nothing is kept.
     """
     property_ = sort(network.n) if property_ is None else property_
     budget = Budget() if budget is None else budget

@@ -74,7 +74,7 @@ def primitive(question: Question) -> Answer | None:
     wires = set(ranks)
     at_an_end = wires in (set(range(len(wires))), set(range(network.n - len(wires), network.n)))
     in_place = all(wire == rank for wire, rank in ranks.items())
-    # A certificate has the comparators as they are; those of neighbours may be so in standard form alone.
+    # A certificate has the comparators as they are, and they may join neighbours in standard form alone.
     if question.tangled and question.budget.certify:
         return None
     if question.runs or not (at_an_end and in_place) or (np.diff(network.comparators, axis=1) != 1).any():

@@ -1,6 +1,6 @@
 """Size classes: samples of few entries are run by the network of their first wires.
 
-The results are those of the whole network up to rounding, see `compiler/passes.py`. Calls that torch
+The whole network gives the same results up to rounding, see `compiler/passes.py`. Calls that torch
 traces or transforms run the whole network, as the classes of samples are not known then.
 """
 

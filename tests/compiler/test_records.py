@@ -1,4 +1,4 @@
-"""Catches a bound that a known network beats, and records other than those of the lists."""
+"""Catches a bound that a known network beats, and records that the lists do not have."""
 
 import pytest
 

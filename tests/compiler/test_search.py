@@ -101,7 +101,7 @@ def test_pairs_are_left_out_as_one_by_one(data):
     st.integers(0, 99),
 )
 def test_the_engine_counts_as_networks_do(name, objective, depth, layers, seed):
-    """Its costs are those of the networks that it leaves, and these have the property."""
+    """It counts what the networks cost that it leaves, and these have the property."""
     goal = Goal(parse(name, 6), objective, depth, prefix=first_layers(6, layers))
     if name.startswith("merge"):
         goal = dataclasses.replace(goal, prefix=())

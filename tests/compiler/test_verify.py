@@ -389,7 +389,7 @@ def test_unknown_methods_are_refused(methods):
         verify(FAMILIES["bitonic"](4), methods=methods)
 
 
-# What each method proves, and SAT not at once.
+# Each method proves one of these, SAT not at once.
 PROVED = {
     "primitive": FAMILIES["odd_even"](30),
     "exhaustion": FAMILIES["pairwise"](16),
