@@ -89,14 +89,17 @@ def _merge_size(p: int, q: int) -> int:
 
 
 @cache
-def _sorter(n: int, is_shallow: bool) -> list[Comparator]:
+def _sorter(n: int, is_shallow: bool) -> Comparators:
     """Return the comparators of the smallest or the shallowest sorter; wire k carries rank k."""
     if n in known("sort"):
-        return _pairs(known("sort")[n][-1 if is_shallow else 0])
+        return known("sort")[n][-1 if is_shallow else 0].comparators
     if n == 1:
-        return []
+        return np.empty((0, 2), np.int64)
     cut = n // 2 if is_shallow else _cut(n)
-    return _merged(_sorter(cut, is_shallow), _sorter(n - cut, is_shallow), cut, n)
+    pairs, order = _merge(cut, n - cut)
+    parts = _sorter(cut, is_shallow), _sorter(n - cut, is_shallow) + cut
+    ranked: Comparators = np.argsort(order)[np.concatenate([*parts, pairs])]
+    return ranked
 
 
 @cache
@@ -116,18 +119,7 @@ def _cut_size(n: int, cut: int) -> int:
     return _size(cut) + _size(n - cut) + merge_size(cut, n - cut)
 
 
-def _pairs(network: Network) -> list[Comparator]:
-    return [(lo, hi) for lo, hi in network.comparators.tolist()]
-
-
-def _merged(lower: list[Comparator], higher: list[Comparator], cut: int, n: int) -> list[Comparator]:
-    pairs, ascending = merge(range(cut), range(cut, n))
-    rank = {wire: index for index, wire in enumerate(ascending)}
-    moved = [(lo + cut, hi + cut) for lo, hi in higher]
-    return [(rank[lo], rank[hi]) for lo, hi in [*lower, *moved, *pairs]]
-
-
-def _network(n: int, pairs: list[Comparator]) -> Network:
+def _network(n: int, pairs: Comparators) -> Network:
     """Return the network in standard form, which a network that sorts has without moving its outputs."""
     standard, outputs = untangle(Network.from_comparators(n, pairs))
     assert (outputs == np.arange(n)).all()
