@@ -10,7 +10,7 @@ from pathlib import Path
 from nsc.compiler.describe import is_family
 from nsc.compiler.families import is_known_name
 from nsc.compiler.package import LONGEST_NAME, check_name
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.text.records import Header
 from nsc.compiler.verify import Proof, Verdict

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from nsc.arguments import flag, integer, is_name, wholes
 from nsc.compiler.describe import Named
 from nsc.compiler.package import check_name
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import Selection
 from nsc.compiler.verify import Property, sort

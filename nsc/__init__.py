@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nsc.api import compile
     from nsc.compiler.network import Network
     from nsc.compiler.optimize import Optimized
-    from nsc.compiler.relaxed.relaxations import Relaxation
+    from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
     from nsc.deploying import deploy
@@ -60,7 +60,7 @@ _HOMES: dict[str, str | None] = {
     "Operator": "nsc.operators.operator",
     "Optimized": "nsc.compiler.optimize",
     "Proof": "nsc.compiler.verify",
-    "Relaxation": "nsc.compiler.relaxed.relaxations",
+    "Relaxation": "nsc.compiler.relaxations",
     "Selection": "nsc.compiler.selection",
     "Selector": "nsc.operators.selector",
     "Sizes": "nsc.sizes",

@@ -13,7 +13,7 @@ from nsc.arguments import flag, names
 from nsc.compiler.describe import Named, describe, is_family
 from nsc.compiler.driver import compile_again, compile_network
 from nsc.compiler.naming import package_name
-from nsc.compiler.relaxed.relaxations import Relaxation, relaxation_of
+from nsc.compiler.relaxations import Relaxation, relaxation_of
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.compiler.verify import Budget, Verdict

@@ -14,7 +14,7 @@ from nsc.compiler.describe import Named
 from nsc.compiler.drawing import Start, gather, render_page
 from nsc.compiler.formats import save
 from nsc.compiler.network import Network
-from nsc.compiler.relaxed.relaxations import Relaxation, relaxation_of
+from nsc.compiler.relaxations import Relaxation, relaxation_of
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.errors import NetworkError

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from nsc import library
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.relaxed import cpp
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.errors import NscError
 from nsc.runtime.build.prebuilt import LEVELS, file_name
 from nsc.runtime.build.toolchain import find_toolchain

@@ -227,7 +227,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.text.records import Header
 from nsc.templates import fill

@@ -24,8 +24,8 @@ import torch
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import levels
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
 from nsc.join.exact import exact_kernel

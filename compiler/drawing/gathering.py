@@ -30,9 +30,9 @@ from nsc.compiler.header.compiling import render_header
 from nsc.compiler.naming import package_name, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves, relayer, restrict
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.relaxed.butterflies import butterflies_of, in_butterflies
 from nsc.compiler.relaxed.cpp import NARROW
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, explain

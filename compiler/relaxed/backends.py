@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp, cuda
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.text.records import Header
 from nsc.contract.launch import Launch

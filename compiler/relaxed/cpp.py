@@ -9,11 +9,11 @@ import json
 from dataclasses import dataclass, fields
 
 from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.butterflies import Butterfly, Pattern, butterflies, butterflies_of, in_butterflies
 from nsc.compiler.relaxed.final_merge import merge_layers
 from nsc.compiler.relaxed.records import CppKernel, EngineKernel
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.compiler.text.lines import braced, wrapped

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.final_merge import merge_layers
 from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
 from nsc.compiler.relaxed.levels import levels as in_parallel
 from nsc.compiler.relaxed.records import CudaKernel, KnownSpread, StraightCode, Threads
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.relaxed.tables import arrays_of_weights, real_types, softened, spread_begins
 from nsc.compiler.schedule import (
     SLOT_ALIGNMENT,

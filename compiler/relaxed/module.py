@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Mapping
 
 from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed.records import Module, ModuleLoss, SelectModule, SortModule
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.text.records import Header
 from nsc.contract.interface import REALS
 from nsc.contract.routings import LOSSES

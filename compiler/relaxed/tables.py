@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import records
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.text.records import Real
 from nsc.contract.interface import REALS

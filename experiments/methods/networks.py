@@ -15,7 +15,7 @@ from experiments.user_files import checked, with_digest
 from nsc.api import serving
 from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.relaxed.relaxations import SIGMOIDS
+from nsc.compiler.relaxations import SIGMOIDS
 
 # The exact comparator has no gradient, so that nothing can be learned through it.
 SIGMOID_OPTIONS = tuple(name for name in SIGMOIDS if name != "hard")

@@ -30,7 +30,7 @@ from nsc.cli.shared import (
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import certified, compile_network
 from nsc.compiler.package import replaces, write
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.selection import Selection
 from nsc.compiler.text import writing
 from nsc.compiler.verify import CERTIFICATE_DIGEST

@@ -19,7 +19,7 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.drawing import PICTURES, Start, gather, picture, render_page
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.selection import Selection
 
 PAGE = "html"

@@ -8,8 +8,8 @@ import click
 
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import relaxation_options
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.contract.interface import REALS
 from nsc.runtime.relaxed.engine import build
 from nsc.version import VERSION

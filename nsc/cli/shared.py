@@ -18,7 +18,7 @@ from nsc.cli.sources import STANDARD
 from nsc.compiler import selection
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
 from nsc.contract.interface import REALS
 from nsc.errors import INSTALL_TORCH

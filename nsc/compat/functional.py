@@ -12,7 +12,7 @@ from nsc.api import compile
 from nsc.arguments import is_name, real
 from nsc.compat.networks import Layer, network_of
 from nsc.compiler.network import Network
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.selection import top_k
 from nsc.errors import LoweringError, OperandError
 from nsc.operators.on_demand import on_demand

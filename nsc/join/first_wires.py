@@ -7,7 +7,7 @@ from functools import cache
 from nsc.compiler.driver import compile_again, prove
 from nsc.compiler.formats import parse_network
 from nsc.compiler.passes import first_wires
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.contract.manifest import NETWORK
 from nsc.join.budget import budget_of

@@ -214,7 +214,7 @@ class Operator(Packaged):
         """Return what the operator is, with its proof and its network, which a notebook shows."""
         from nsc.compiler.cards import card  # a package is loaded without the compiler
         from nsc.compiler.diagram import notebook_svg
-        from nsc.compiler.relaxed.relaxations import Relaxation
+        from nsc.compiler.relaxations import Relaxation
 
         outputs, manifest = self._kernel.outputs, self._kernel.manifest
         relaxation = Relaxation(manifest.sigmoid, manifest.art_lambda, manifest.error_free)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nsc.audit.relaxed_reference import SIGMOIDS
-from nsc.compiler.relaxed import relaxations
+from nsc.compiler import relaxations
 from nsc.runtime.relaxed.reference import TAILS
 
 

@@ -7,7 +7,7 @@ import pytest
 from commands import NOT_A_SORTER, SORTER, call, check_refused, paths, process
 
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.relaxed.relaxations import SIGMOIDS
+from nsc.compiler.relaxations import SIGMOIDS
 
 BAD_FILES = {
     "empty.json": b"",

@@ -17,7 +17,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
 from nsc.compiler.package import check_name
 from nsc.compiler.passes import canonical, half_operations
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k
 from nsc.compiler.verify import TRIAL_METHODS, Budget, Verdict, parse, verify

@@ -15,7 +15,7 @@ from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.families import family_network
 from nsc.compiler.formats import named, parse_network
 from nsc.compiler.network import Network
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.compiler.windows import Window

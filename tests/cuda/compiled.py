@@ -18,7 +18,7 @@ import torch
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.network import Network
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import top_k

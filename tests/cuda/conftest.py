@@ -10,7 +10,7 @@ import pytest
 from checked import Device
 from device import MACHINES, OTHER_MACHINE
 
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 

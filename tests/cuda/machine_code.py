@@ -17,8 +17,8 @@ import torch
 
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cuda
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.schedule import schedule
 from nsc.compiler.text.records import Header
 from nsc.contract.exact import for_element

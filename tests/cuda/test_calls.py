@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
 from nsc.compiler.driver import compile_network
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.errors import OperandError, PackageError, ToolchainError
 from nsc.runtime.devices import cuda_module

@@ -12,9 +12,9 @@ from test_machine_code import COMPILER, VERSION
 
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cuda as lowering
 from nsc.compiler.relaxed import levels
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import schedule
 from nsc.contract.launch import WARP

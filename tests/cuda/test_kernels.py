@@ -13,8 +13,8 @@ from emulated import ALIGNED, ORDERS, EmulationError
 from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import levels
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import ranks, top_k

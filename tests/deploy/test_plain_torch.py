@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.relaxed.relaxations import SIGMOIDS
+from nsc.compiler.relaxations import SIGMOIDS
 
 # torch's exporter and onnxruntime take half a minute of a processor.
 ONNX = pytest.mark.nightly("torch writes ONNX")

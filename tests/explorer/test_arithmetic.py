@@ -14,7 +14,7 @@ from nsc.compiler.diagram import columns
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves
-from nsc.compiler.relaxed.relaxations import SIGMOIDS
+from nsc.compiler.relaxations import SIGMOIDS
 from nsc.compiler.schedule import Codelet, PlacedComparator
 from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.compiler.verify import Mend

@@ -12,9 +12,9 @@ import nsc
 from nsc import library
 from nsc.audit import relaxed_reference
 from nsc.cli import main
+from nsc.compiler.relaxations import SIGMOIDS
 from nsc.compiler.relaxed.butterflies import Pattern
 from nsc.compiler.relaxed.cpp import NARROW
-from nsc.compiler.relaxed.relaxations import SIGMOIDS
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, WIDEST
 from nsc.compiler.search import MOST_WIRES, Objective
 from nsc.contract.interface import ART_EPSILON, Status

@@ -7,7 +7,7 @@ import random
 import nsc
 from nsc.compiler.driver import Request, compile_network
 from nsc.compiler.families import merge_exchange
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 

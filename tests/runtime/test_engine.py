@@ -16,8 +16,8 @@ from terminal import at_a_terminal
 
 import nsc
 from nsc.cli import main
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
-from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, LoweringError, PackageError

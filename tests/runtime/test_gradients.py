@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.relaxed.relaxations import SIGMOIDS
+from nsc.compiler.relaxations import SIGMOIDS
 
 pytestmark = pytest.mark.slow("kernels are compared with 50 digits")
 

@@ -11,7 +11,7 @@ import torch
 from networks import irregular
 
 import nsc
-from nsc.compiler.relaxed.relaxations import SIGMOIDS
+from nsc.compiler.relaxations import SIGMOIDS
 from nsc.contract import routings
 from nsc.runtime.relaxed import reference
 

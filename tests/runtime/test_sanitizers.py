@@ -13,7 +13,7 @@ from networks import irregular
 from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact.compiling import compile_exact
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.compiler.windows import Window
