@@ -10,7 +10,7 @@ from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import AGAINST_PEERS, IRREGULAR, LOSS, P
 from benchmarks.measure import Timing
 from benchmarks.networks import network
-from nsc.compiler.relaxed.final_merge import merge_layers
+from nsc.compiler.relaxed.tables import merge_layers
 from nsc.compiler.schedule import CONE_COLUMNS, schedule
 
 

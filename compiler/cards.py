@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from html import escape
 
@@ -17,31 +16,6 @@ class Mood(Enum):
     OPEN = "#e69f00"
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A line of a card: a name and its value, as HTML."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """What notebook/card.html.j2 is given.
-
-    Attributes:
-        title: the first line, as HTML.
-        colour: of the line at the left.
-        facts: the lines below.
-        picture: a diagram, as SVG; "" for none.
-    """
-
-    title: str
-    colour: str
-    facts: tuple[Fact, ...]
-    picture: str
-
-
 def card(title: str, facts: Mapping[str, str], picture: str = "", mood: Mood = Mood.PLAIN) -> str:
     """Return a card as HTML.
 
@@ -53,11 +27,16 @@ def card(title: str, facts: Mapping[str, str], picture: str = "", mood: Mood = M
     """
     from nsc.templates import fill  # few programs show cards, and Jinja takes a while to import
 
-    lines = tuple(
-        Fact(escape(name), value if isinstance(value, _Html) else escape(value))
-        for name, value in facts.items()
+    return fill(
+        "notebook/card.html.j2",
+        title=escape(title),
+        colour=mood.value,
+        facts=[
+            (escape(name), value if isinstance(value, _Html) else escape(value))
+            for name, value in facts.items()
+        ],
+        picture=picture,
     )
-    return fill("notebook/card.html.j2", Card(escape(title), mood.value, lines, picture))
 
 
 class _Html(str):

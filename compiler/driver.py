@@ -121,7 +121,7 @@ def compile_again(network: Network, proof: Proof, request: Request) -> Package:
 
 def _scheduled(network: Network, request: Request) -> Schedule:
     outputs = request.outputs(network.n)
-    return schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
+    return schedule(network, None if outputs is None else tuple(outputs))
 
 
 def candidates(

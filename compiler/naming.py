@@ -5,16 +5,38 @@ from __future__ import annotations
 import keyword
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from nsc.compiler.describe import is_family
 from nsc.compiler.families import is_known_name
+from nsc.compiler.network import Network
 from nsc.compiler.package import LONGEST_NAME, check_name
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
-from nsc.compiler.text.records import Header
 from nsc.compiler.verify import Proof, Verdict
 from nsc.wording import count
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the first lines of a generated text say.
+
+    Attributes:
+        name: of the package.
+        purpose: such as "sorting of 16 values".
+        command: what makes the package again.
+        version: of nsc.
+        proof: what is proved, by what.
+        network: what was compiled.
+    """
+
+    name: str
+    purpose: str
+    command: str
+    version: str
+    proof: str
+    network: Network
 
 
 def package_name(request: Request, n: int) -> str:
@@ -112,12 +134,13 @@ def _size(window: tuple[int, int]) -> str:
     return "x".join(map(str, window))
 
 
-def header_of(request: Request, n: int, proof: Proof) -> Header:
-    """Return what generated files say of their purpose and origin.
+def head_of(request: Request, network: Network, proof: Proof) -> Head:
+    """Return what the texts of a compiled network say of their purpose and origin.
 
     Raises:
         LoweringError: the name of a file is no identifier.
     """
-    name = package_name(request, n)
+    name = package_name(request, network.n)
     check_name(name)
-    return Header(name, purpose(request, n), command(request, name), request.version, proof_line(proof))
+    made_by = command(request, name)
+    return Head(name, purpose(request, network.n), made_by, request.version, proof_line(proof), network)

@@ -9,11 +9,11 @@ from nsc.arguments import flag, integer, is_name, wholes
 from nsc.compiler.describe import Named
 from nsc.compiler.package import check_name
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import Selection
 from nsc.compiler.verify import Property, sort
 from nsc.contract.c_types import C_TYPES
 from nsc.contract.interface import REALS
+from nsc.contract.straight_line import LIMITS
 from nsc.contract.targets import TARGETS
 from nsc.errors import LoweringError, NetworkError
 from nsc.wording import argument
@@ -39,8 +39,8 @@ class Request:
         is_header: whether a C header is compiled, not a package.
         window: rows and columns of the pixels that a header's network selects from; None: any values.
         single_file: whether kernels' sources have the kernel library in them, instead of including it.
-        straight_line: comparators that get straight-line code; tests and experiments choose fewer, which
-            builds sooner and computes the same values.
+        straight_line: comparators that get straight-line code in CUDA; fewer build sooner and compute the
+            same values.
 
     Raises:
         NetworkError: n or an index base that is no integer.
@@ -64,7 +64,7 @@ class Request:
     is_header: bool = False
     window: tuple[int, int] | None = None
     single_file: bool = False
-    straight_line: int = STRAIGHT_LINE
+    straight_line: int = LIMITS.codelet_comparators
 
     def __post_init__(self) -> None:
         for name in ("n", "index_base"):

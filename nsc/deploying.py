@@ -11,7 +11,7 @@ import torch
 from torch.export import ExportedProgram
 
 from nsc.arguments import path_of
-from nsc.compiler.text.writing import write
+from nsc.compiler.package import write_file
 from nsc.errors import LoweringError
 from nsc.join.deploying import deployed_source, served_dtypes
 from nsc.operators.filtering import find_filter
@@ -59,7 +59,7 @@ def deploy(model: ExportedProgram | Operator, file: str | Path) -> Path:
             f"a deployed source is a file NAME.cpp, NAME of letters, digits and _, got {place.name!r}"
         )
     text = deployed_source(place.stem, "nsc.deploy", _kernels_of(model))
-    return write(place.name, text, place.parent)
+    return write_file(place.name, text, place.parent)
 
 
 def _kernels_of(model: object) -> dict[Kernel | FilterKernel, list[str]]:

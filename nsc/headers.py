@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nsc.arguments import names
 from nsc.compiler.describe import Named
-from nsc.compiler.header.compiling import compile_header
+from nsc.compiler.header import compile_header
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.join.budget import MAX_MEMORY, budget_of

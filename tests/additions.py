@@ -225,59 +225,34 @@ TARGET = Addition(
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.naming import Head
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.text.records import Header
 from nsc.templates import fill
 
 
-@dataclass(frozen=True)
-class Line:
-    \"\"\"A comparator, as the template has it.\"\"\"
-
-    lo: int
-    hi: int
-
-
-@dataclass(frozen=True)
-class Kernel:
-    \"\"\"What the template takes.\"\"\"
-
-    name: str
-    facts: str
-    comparators: tuple[Line, ...]
-
-
-def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
+def lower(schedule: Schedule, request: Request) -> Schedule:
     return schedule
 
 
-def launch(schedule: Schedule) -> None:
-    return None
-
-
-def render(
-    header: Header, facts: str, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]
-) -> str:
-    lines = tuple(Line(lo, hi) for lo, hi in schedule.network.comparators.tolist())
-    return fill("relaxed/kernel.toy.j2", Kernel(header.name, as_c(facts), lines))
+def render(head: Head, facts: str, schedule: Schedule, request: Request) -> str:
+    comparators = schedule.network.comparators.tolist()
+    return fill("relaxed/kernel.toy.j2", head=head, facts=as_c(facts), comparators=comparators)
 
 
 def as_c(text: str) -> str:
     return '"' + text.replace("\\\\", "\\\\\\\\").replace('"', '\\\\"') + '"'
 """
         ),
-        "compiler/relaxed/backends.py": both(
+        "compiler/relaxed/rendering.py": both(
             after("from nsc.compiler.relaxed import cpp, cuda", ", toy"),
             after(
                 "BACKENDS: dict[str, Backend] = {\n",
-                '    "toy": Backend(TARGETS["toy"], toy.lower, toy.launch, toy.render),\n',
+                '    "toy": toy,\n',
             ),
         ),
         "templates/relaxed/kernel.toy.j2": new_file(
-            """// {{ name }}
+            """// {{ head.name }}
 const char *nsc_facts(void) { return {{ facts }}; }
 
 static void compare(double *lo, double *hi) {
@@ -288,8 +263,8 @@ static void compare(double *lo, double *hi) {
 }
 
 void sort(double *x) {
-//% for comparator in comparators
-    compare(x + {{ comparator.lo }}, x + {{ comparator.hi }});
+//% for lo, hi in comparators
+    compare(x + {{ lo }}, x + {{ hi }});
 //% endfor
 }
 """

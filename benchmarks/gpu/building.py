@@ -234,7 +234,7 @@ def _mixes(form: Form, merge_layers: int) -> Mixes:
 
     def on_columns(part: Network) -> int:
         cut = schedule(part)
-        work = work_on_permutation(form.n, cut.codelets, cut.straight_shapes)
+        work = work_on_permutation(form.n, cut.codelets)
         return work.comparators * min(form.n, CONE_COLUMNS)
 
     whole = on_columns(network)

@@ -26,17 +26,16 @@ from nsc.compiler.drawing.facts import (
 from nsc.compiler.driver import scheduled_network
 from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest
 from nsc.compiler.formats import FORMATS, writable, write_network
-from nsc.compiler.header.compiling import render_header
+from nsc.compiler.header import render_header
 from nsc.compiler.naming import package_name, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves, relayer, restrict
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.relaxed.butterflies import butterflies_of, in_butterflies
+from nsc.compiler.relaxed.butterflies import in_butterflies
 from nsc.compiler.relaxed.cpp import NARROW
 from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, explain
-from nsc.compiler.schedule.cones import reaching_blocks
+from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, explain, reaching_blocks
 from nsc.compiler.verify import CANONICAL_DIGEST, NETWORK_DIGEST, Budget, Verdict, diagnose, verify
 from nsc.compiler.verify import Proof as Outcome
 from nsc.errors import NetworkError, VerificationError
@@ -165,7 +164,7 @@ def _part(network: Network, scheduled: Schedule) -> Network:
 
 def _cut(network: Network, scheduled: Schedule) -> Cut:
     """Return how a schedule cuts a network, of which it may run a part."""
-    scheduled = in_butterflies(scheduled)
+    scheduled, joined = in_butterflies(scheduled)
     outputs = range(network.n) if scheduled.outputs is None else scheduled.outputs
     is_live = live_halves(network, outputs).any(axis=1)
     # Comparators of the same two wires run in the order of the network.
@@ -187,7 +186,7 @@ def _cut(network: Network, scheduled: Schedule) -> Cut:
         return Cut(codelets, columns=1, butterflies=None, reached=(), figures=tuple(words), terms=TERMS)
     butterflies, wires = [], []
     for codelet, comparators in zip(scheduled.codelets, codelets, strict=True):
-        for butterfly in butterflies_of(codelet.shape):
+        for butterfly in joined[codelet.shape]:
             butterflies.append(tuple(comparators[slot] for slot in butterfly.slots))
             wires.append(tuple(codelet.wires[place] for place in butterfly.wires))
     reached = tuple(reaching_blocks(network.n, wires, CONE_COLUMNS))

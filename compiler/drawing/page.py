@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import re
-from dataclasses import dataclass
 
 from nsc.compiler.drawing.facts import Facts
 from nsc.errors import LoweringError
@@ -39,23 +38,6 @@ _DESCRIPTION = re.compile(r"^ */\*\*(?:[^*]|\*(?!/))*\*/\n|^ *//.*\n|^ +", re.MU
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Page:
-    """The input of templates/explorer/page.html.j2.
-
-    Attributes:
-        title: as HTML.
-        module: the page's module.
-        module_digest: its SHA-256, in base64: no other script runs in the page.
-        data: the facts as JSON, without the beginnings of </script>, <script and <!--.
-    """
-
-    title: str
-    module: str
-    module_digest: str
-    data: str
-
-
 def render_page(facts: Facts) -> str:
     """Return the page; the same facts, the same text."""
     module = joined_modules(MODULES)
@@ -63,7 +45,7 @@ def render_page(facts: Facts) -> str:
     # JSON has < in strings alone, where it may be escaped. Only in front of these it could end the script.
     data = re.sub(r"<(?=[/!s])", r"\\u003c", facts.to_json(), flags=re.IGNORECASE)
     title = html.escape(f"{facts.title} – nsc")
-    return fill("explorer/page.html.j2", Page(title, module, digest, data))
+    return fill("explorer/page.html.j2", title=title, module=module, module_digest=digest, data=data)
 
 
 def joined_modules(names: tuple[str, ...]) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from nsc.compiler.driver import scheduled_network
-from nsc.compiler.exact.rendering import render
-from nsc.compiler.exact.segments import is_straight
-from nsc.compiler.naming import package_name, proof_line, purpose
+from nsc.compiler.exact.segments import Call, Segment, StraightLine, is_straight, straight_line
+from nsc.compiler.naming import Head, package_name, proof_line, purpose
 from nsc.compiler.passes import half_operations
 from nsc.compiler.request import Request
+from nsc.compiler.schedule import Needed, Schedule
 from nsc.compiler.selection import Selection
-from nsc.compiler.text.records import Header, head_of
+from nsc.compiler.text import braced, filled, straight_lines, wrapped
 from nsc.compiler.verify import Budget
 from nsc.contract.exact import ExactSource
+from nsc.templates import fill
 
 
 def compile_exact(
@@ -42,8 +45,70 @@ def compile_exact(
     name = f"{package_name(request, n)}_exact"
     facts = json.dumps({"n": n, "outputs": outputs and wires, "network": network.digest})
     command = f"compile_exact({', '.join(map(repr, (n, select) if select else (n,)))}) of nsc.compiler.exact"
-    header = Header(name, purpose(request, n), command, version, proof_line(proof))
+    head = Head(name, purpose(request, n), command, version, proof_line(proof), network)
     operations = half_operations(network, wires)
     straight = network.size if is_straight(scheduled) else 0
-    sources = render(head_of(header, network), facts, scheduled)
-    return ExactSource(name, version, n, len(wires), operations, straight, facts, sources)
+    return ExactSource(
+        name, version, n, len(wires), operations, straight, facts, _texts(head, facts, scheduled)
+    )
+
+
+def _texts(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
+    """Return the C++ and the CUDA source of an exact kernel by target; the same arguments, the same texts.
+
+    Args:
+        head: what the kernel's first lines say.
+        facts: what the kernel states of itself when it is asked.
+        schedule: what is run, codelet by codelet; in CUDA layer by layer, unless all of it is code.
+    """
+    code = straight_line(schedule)
+    in_codelets = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
+    in_layers = [layer.tolist() for layer in schedule.network.layers()]
+    all_or_none = code if is_straight(schedule) else StraightLine((), ())
+    outputs = range(schedule.network.n) if schedule.outputs is None else schedule.outputs
+    common = {
+        "head": head,
+        "facts": json.dumps(facts),
+        "outputs": len(outputs),
+        "output_lines": wrapped(outputs),
+    }
+    return {
+        "cpu": fill("exact/kernel.cpp.j2", **common, **_lines(code, in_codelets)),
+        "cuda": fill(
+            "exact/kernel.cu.j2",
+            **common,
+            **_lines(all_or_none, (pair for layer in in_layers for pair in layer)),
+            layers=len(in_layers),
+            layer_end_lines=wrapped([*accumulate(map(len, in_layers)), 0]),
+        ),
+    }
+
+
+def _lines(code: StraightLine, comparators: Iterable[Sequence[int]]) -> dict[str, object]:
+    """Return the table of comparators, the functions of straight-line code, and the calls of either."""
+    return {
+        # C has no empty arrays: the table ends with an entry that is not used.
+        "pair_lines": wrapped([*map(braced, comparators), "{}"]),
+        "segments": [(index, _statements(segment)) for index, segment in enumerate(code.segments)],
+        "run_lines": filled(map(_call, code.calls), 110),
+    }
+
+
+def _call(call: Call) -> str:
+    if call.segment is None:
+        return f"nsc::run_pairs<Form>(r, pairs + {call.first}, {call.size});"
+    return f"segment_{call.segment}<Form>(r{f' + {call.first}' if call.first else ''});"
+
+
+def _statements(codelets: Segment) -> tuple[str, ...]:
+    """Return the comparators of some codelets as statements; wires that are needed behind them are stored."""
+    needed: dict[int, bool] = {}
+    for codelet in codelets:
+        for a, b, half in codelet.shape:
+            needed[codelet.wires[a]] = half is not Needed.SECOND
+            needed[codelet.wires[b]] = half is not Needed.FIRST
+    comparators = [pair for codelet in codelets for pair in codelet.comparators()]
+    loads = {wire: f"r[{wire}]" for wire in needed}
+    return straight_lines(
+        comparators, loads, {wire: f"r[{wire}] = w{wire};" for wire in needed if needed[wire]}
+    )

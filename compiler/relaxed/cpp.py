@@ -6,18 +6,16 @@ The text has the network's tables and the relaxation. The headers of nsc/library
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
-from nsc.compiler.network import Network
+from nsc.compiler.naming import Head
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.relaxed import records
-from nsc.compiler.relaxed.butterflies import Butterfly, Pattern, butterflies, butterflies_of, in_butterflies
-from nsc.compiler.relaxed.final_merge import merge_layers
-from nsc.compiler.relaxed.records import CppKernel, EngineKernel
-from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
+from nsc.compiler.relaxed.butterflies import Pattern, butterflies, in_butterflies
+from nsc.compiler.relaxed.tables import merge_layers, softened, spread_begins
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
-from nsc.compiler.text.lines import braced, wrapped
-from nsc.compiler.text.records import Header, head_of
+from nsc.compiler.text import braced, wrapped
+from nsc.contract.interface import REALS
 from nsc.contract.tables import NetworkTables, PatternCode, layout_of
 from nsc.templates import fill
 
@@ -25,54 +23,12 @@ from nsc.templates import fill
 NARROW = 32
 
 
-@dataclass(frozen=True)
-class CppPlan:
-    """What a C++ kernel runs: the network, and its tables."""
-
-    network: Network
-    tables: NetworkTables
-
-
-def lower(schedule: Schedule, relaxation: Relaxation) -> CppPlan:
-    """Return the tables of the schedule, with the comparators of codelets joined to butterflies."""
-    return CppPlan(schedule.network, tables_of(in_butterflies(schedule)))
-
-
-def launch(plan: CppPlan) -> None:
-    """Return None: a call of a C++ kernel has no launch parameters."""
-    return
-
-
-def render(header: Header, facts: str, plan: CppPlan, relaxation: Relaxation, reals: tuple[str, ...]) -> str:
-    """Return the C++ source of a kernel; the same arguments, the same text.
-
-    Args:
-        header: what the kernel's first lines say.
-        facts: what the kernel states of itself when it is asked.
-        plan: what is run.
-        relaxation: how comparators are softened.
-        reals: names of arithmetic types, keys of REALS.
-    """
-    kernel = CppKernel(
-        kernel=head_of(header, plan.network),
-        facts=json.dumps(facts),
-        network=_network(plan.tables),
-        relaxation=softened(relaxation),
-        reals=real_types(reals),
-    )
-    return fill("relaxed/kernel.cpp.j2", kernel)
-
-
-def engine(relaxation: Relaxation, real: str) -> str:
-    """Return the C++ source of the engine of a relaxation for an arithmetic type, a key of REALS."""
-    return fill("relaxed/engine.cpp.j2", EngineKernel(softened(relaxation), *real_types((real,))))
-
-
-def tables_of(schedule: Schedule) -> NetworkTables:
-    """Return the tables of codelets, their wires and their shapes, and their sums.
+def lower(schedule: Schedule, request: Request) -> NetworkTables:
+    """Return the tables of a schedule, with the comparators of codelets joined to butterflies.
 
     Wires are kept as a base and a spread, which codelets share, so that tables stay short.
     """
+    schedule, joined = in_butterflies(schedule)
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
     begins = spread_begins(schedule)
     flips = {0: 0}
@@ -82,8 +38,8 @@ def tables_of(schedule: Schedule) -> NetworkTables:
         fields = (number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot, pattern)
         codelets.append(fields)
         first_slot += slots_of(codelet)
-    joined = {shape: tuple(butterflies_of(shape)) for shape in schedule.shapes}
-    narrow = _narrow_butterflies(schedule)
+    is_narrow = schedule.network.n <= NARROW and schedule.outputs is None
+    narrow = butterflies(schedule.codelets) if is_narrow else ()
     shapes, first_pair, first_butterfly = [], 0, 0
     for shape in schedule.shapes:
         wires = 1 + max(pair.b for pair in shape)
@@ -106,17 +62,43 @@ def tables_of(schedule: Schedule) -> NetworkTables:
         pairs=tuple((it.a, it.b) for shape in schedule.shapes for it in shape),
         flips=tuple(_words(pattern) for pattern in flips),
         shape_butterflies=tuple(
-            (_code(it.pattern), _four(it.wires)) for each in joined.values() for it in each
+            (_code(it.pattern), _four(it.wires)) for shape in schedule.shapes for it in joined[shape]
         ),
         narrow_butterflies=tuple((_code(it.pattern), _four(it.wires), _four(it.slots)) for it in narrow),
     )
 
 
-def _narrow_butterflies(schedule: Schedule) -> tuple[Butterfly, ...]:
-    """Return the butterflies of a narrow network that is sorted."""
-    if schedule.network.n > NARROW or schedule.outputs is not None:
-        return ()
-    return butterflies(schedule.codelets)
+def render(head: Head, facts: str, tables: NetworkTables, request: Request) -> str:
+    """Return the C++ source of a kernel; the same arguments, the same text.
+
+    Args:
+        head: what the kernel's first lines say.
+        facts: what the kernel states of itself when it is asked.
+        tables: what is run.
+        request: how comparators are softened, and the arithmetic types.
+    """
+    counts, lists = [], []
+    for each in fields(tables):
+        value, layout = getattr(tables, each.name), layout_of(each)
+        if layout is None:
+            counts.append((each.name, value))
+        else:
+            # C has no empty arrays: each ends with an entry that is not used.
+            lists.append((layout.type, each.name, wrapped([*map(_initialiser, value), "{}"])))
+    return fill(
+        "relaxed/kernel.cpp.j2",
+        head=head,
+        facts=json.dumps(facts),
+        counts=counts,
+        tables=lists,
+        relaxation=softened(request.relaxation),
+        reals=[REALS[real] for real in request.dtypes],
+    )
+
+
+def engine(relaxation: Relaxation, real: str) -> str:
+    """Return the C++ source of the engine of a relaxation for an arithmetic type, a key of REALS."""
+    return fill("relaxed/engine.cpp.j2", relaxation=softened(relaxation), real=REALS[real])
 
 
 def _code(pattern: Pattern) -> PatternCode:
@@ -129,20 +111,6 @@ def _four(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 def _words(bits: int) -> tuple[int, ...]:
     return tuple(bits >> shift & (1 << 64) - 1 for shift in range(0, LONGEST, 64))
-
-
-def _network(tables: NetworkTables) -> records.Network:
-    """Return the tables as text."""
-    counts, lists = [], []
-    for each in fields(tables):
-        value, layout = getattr(tables, each.name), layout_of(each)
-        if layout is None:
-            counts.append(records.Count(each.name, value))
-        else:
-            # C has no empty arrays: each ends with an entry that is not used.
-            lines = wrapped([*map(_initialiser, value), "{}"])
-            lists.append(records.Table(layout.type, each.name, lines))
-    return records.Network(tuple(counts), tuple(lists))
 
 
 def _initialiser(entry: object) -> str:

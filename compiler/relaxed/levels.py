@@ -11,10 +11,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from nsc.compiler.network import layered
-from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape, shapes_of
-from nsc.compiler.schedule.cones import Cone, light_cones, reaching_blocks
-from nsc.compiler.schedule.cutting import cut, straight_line_shapes
-from nsc.compiler.schedule.ir import Schedule, slots_of
+from nsc.compiler.schedule import WIDEST, Codelet, Schedule, Shape, cut, reaching_blocks, slots_of
+from nsc.compiler.schedule.cutting import STRAIGHT_LINE, straight_line_shapes
 from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.errors import LoweringError
 from nsc.wording import argument
@@ -47,6 +45,9 @@ MOST_SHARED_BYTES = 227 << 10
 MOST_TILE_BYTES = MOST_SHARED_BYTES // 8
 # Entries that a table in the text may have. A million entries take about ten seconds to compile.
 MOST_ENTRIES = 1 << 21
+
+# For each level the codelets that a block of columns of P reaches, by their number in the schedule.
+Cone = tuple[tuple[int, ...], ...]
 
 
 class SlottedComparator(NamedTuple):
@@ -90,6 +91,7 @@ class Levels:
 
     Attributes:
         schedule: its codelets ordered by level.
+        straight_line: comparators that get straight-line code, at most; the others run from a table.
         ends: where each level ends.
         cones: the light cone of each TILE_COLUMNS columns of P; then all codelets.
         rounds: the comparators of the keys pass; those of a round share no wire, and there are at most as
@@ -99,6 +101,7 @@ class Levels:
     """
 
     schedule: Schedule
+    straight_line: int
     ends: tuple[int, ...]
     cones: tuple[Cone, ...]
     rounds: tuple[tuple[SlottedComparator, ...], ...]
@@ -118,7 +121,12 @@ class Levels:
     @property
     def known_length(self) -> int:
         """Comparators whose code may know where its wires lie."""
-        return self.schedule.straight_line
+        return self.straight_line
+
+    @cached_property
+    def straight_shapes(self) -> tuple[Shape, ...]:
+        """The first of the schedule's shapes, those that get straight-line code."""
+        return straight_line_shapes(self.schedule.shapes, self.straight_line)
 
     @cached_property
     def straight_codes(self) -> tuple[StraightCode, ...]:
@@ -127,7 +135,7 @@ class Levels:
         The most frequent pairs of shape and spread have code of their own, of `known_length` comparators in
         all.
         """
-        shapes = self.schedule.straight_shapes
+        shapes = self.straight_shapes
         counts = Counter((codelet.shape, codelet.spread) for codelet in self.schedule.codelets)
         known: dict[Shape, list[tuple[int, ...]]] = {shape: [] for shape in shapes}
         room = self.known_length
@@ -142,14 +150,19 @@ class Levels:
 
 
 def levels(
-    schedule: Schedule, arrays: int, merge_layers: int = 0, most_entries: int = MOST_ENTRIES
+    schedule: Schedule,
+    arrays: int,
+    merge_layers: int = 0,
+    straight_line: int = STRAIGHT_LINE,
+    most_entries: int = MOST_ENTRIES,
 ) -> Levels:
     """Return a schedule in levels, with its light cones, its rounds and the launch parameters.
 
     Args:
         schedule: any schedule.
         arrays: arrays of weights that the keys pass leaves.
-        merge_layers: those of the merge that the network ends in, or 0; see `final_merge.merge_layers`.
+        merge_layers: those of the merge that the network ends in, or 0; see `tables.merge_layers`.
+        straight_line: comparators that get straight-line code, at most.
         most_entries: entries that a table in the text may have.
 
     Raises:
@@ -193,7 +206,7 @@ def levels(
         sample_threads=sample_threads,
         keys_threads=BLOCK_THREADS if sample_threads <= WARP else sample_threads,
     )
-    return Levels(ordered, ends, cones, in_rounds, merge, launch)
+    return Levels(ordered, straight_line, ends, cones, in_rounds, merge, launch)
 
 
 def apart(schedule: Schedule, last: int) -> tuple[Schedule, int]:
@@ -209,29 +222,47 @@ def apart(schedule: Schedule, last: int) -> tuple[Schedule, int]:
     pieces = -(-last // most)
     ends = [network.depth - last + last * piece // pieces for piece in range(pieces + 1)]
     parts = [network[begin:end] for begin, end in pairwise([0, *ends])]
-    front, *behind = (cut(part, None, schedule.straight_line) for part in parts)
-    codelets = (*front, *chain.from_iterable(behind))
-    shapes = shapes_of(codelets)
-    straight = straight_line_shapes(shapes, schedule.straight_line)
-    return replace(schedule, codelets=codelets, shapes=shapes, straight_shapes=straight), len(front)
+    front, *behind = map(cut, parts)
+    return replace(schedule, codelets=(*front, *chain.from_iterable(behind))), len(front)
 
 
 def in_levels(schedule: Schedule, in_front: int = 0) -> tuple[Schedule, tuple[int, ...]]:
     """Order a schedule's codelets by level: those of a level take no wire from each other.
 
-    A codelet's level is the first behind all it takes wires from; inside a level codelets of one shape
-    stand together. The first `in_front` codelets have levels of their own, in front of all others.
+    Inside a level codelets of one shape stand together. The first `in_front` codelets have levels of their
+    own, in front of all others.
 
     Returns:
         The schedule in that order, and where in it each level ends.
     """
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
-    parts = schedule.codelets[:in_front], schedule.codelets[in_front:]
-    levels = [level for part in parts for level in layered(schedule.network.n, part, attrgetter("wires"))]
-    for level_codelets in levels:
-        level_codelets.sort(key=lambda codelet: (number[codelet.shape], codelet.wires))
-    ordered = tuple(codelet for level_codelets in levels for codelet in level_codelets)
+    levels: list[list[Codelet]] = []
+    for part in (schedule.codelets[:in_front], schedule.codelets[in_front:]):
+        levels += layered(schedule.network.n, part, attrgetter("wires"))
+    for level in levels:
+        level.sort(key=lambda codelet: (number[codelet.shape], codelet.wires))
+    ordered = tuple(chain.from_iterable(levels))
     return replace(schedule, codelets=ordered), tuple(accumulate(map(len, levels)))
+
+
+def light_cones(n: int, codelets: Sequence[Codelet], ends: Sequence[int], columns: int) -> tuple[Cone, ...]:
+    """Return the light cone of each block of columns of P, then all codelets as one more.
+
+    Args:
+        n: wires of the network.
+        codelets: its codelets, in the order of their levels.
+        ends: where in them each level ends.
+        columns: columns of a block.
+    """
+    blocks_of_codelets = reaching_blocks(n, [codelet.wires for codelet in codelets], columns)
+    blocks = [1 << block for block in range(-(-n // columns))]
+    return tuple(
+        tuple(
+            tuple(number for number in range(begin, end) if blocks_of_codelets[number] & block)
+            for begin, end in pairwise([0, *ends])
+        )
+        for block in (*blocks, -1)
+    )
 
 
 def _merge(ordered: Schedule, ends: tuple[int, ...], in_front: int) -> Merge:
@@ -248,9 +279,8 @@ def _merge(ordered: Schedule, ends: tuple[int, ...], in_front: int) -> Merge:
 def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[SlottedComparator, ...], ...]:
     """Return the comparators of codelets in rounds for the keys pass.
 
-    A comparator's layer is the first behind all it takes wires from; inside a layer the order is that of
-    slots, so that neighbouring threads write neighbouring weights. A layer of more comparators than threads
-    takes several rounds.
+    Inside a layer the order is that of slots, so that neighbouring threads write neighbouring weights. A
+    layer of more comparators than threads takes several rounds.
     """
     slotted, first_slot = list[SlottedComparator](), 0
     for codelet in codelets:

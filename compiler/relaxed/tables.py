@@ -1,17 +1,17 @@
-"""Tables: fields that relaxed kernels in C++ and in CUDA share."""
+"""Tables: what kernels in C++ and in CUDA say alike of a schedule and its relaxation."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.relaxed import records
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.text.records import Real
-from nsc.contract.interface import REALS
 
-
-def real_types(reals: tuple[str, ...]) -> tuple[Real, ...]:
-    """Return arithmetic types, keys of REALS, as templates have them."""
-    return tuple(Real(real, REALS[real].type, REALS[real].suffix) for real in reals)
+# The fewest wires of a network whose final merge is worth taking apart, with the widest registers.
+FEWEST_MERGED = 64
+# The most: tables of a sample, with their gradients, take 265 MB in float32.
+MOST_MERGED = 1 << 14
 
 
 def spread_begins(schedule: Schedule) -> dict[tuple[int, ...], int]:
@@ -25,18 +25,51 @@ def spread_begins(schedule: Schedule) -> dict[tuple[int, ...], int]:
     return begins
 
 
-def arrays_of_weights(relaxation: Relaxation) -> int:
-    """Return how many numbers the keys pass leaves for each comparator."""
-    return 5 if relaxation.error_free else 3
+def softened(relaxation: Relaxation) -> dict[str, str]:
+    """Return a relaxation by its names in nsc/relaxed/relaxations.h, for relaxation.j2.
 
-
-def softened(relaxation: Relaxation) -> records.Relaxation:
-    """Return a relaxation by its names in nsc/relaxed/relaxations.h."""
+    The strength of the activation replacement is empty where its struct need not be told.
+    """
     strength, root = relaxation.art_lambda, relaxation.root
-    return records.Relaxation(
-        words=relaxation.describe(),
-        sigmoid=relaxation.sigmoid,
-        replacement=f"nsc::Root<{root}>" if root else "nsc::Power<Lambda>" if strength else "nsc::Unchanged",
-        strength="" if root or not strength else strength.hex(),
-        error_free=str(relaxation.error_free).lower(),
+    return {
+        "words": relaxation.describe(),
+        "sigmoid": relaxation.sigmoid,
+        "replacement": f"nsc::Root<{root}>"
+        if root
+        else "nsc::Power<Lambda>"
+        if strength
+        else "nsc::Unchanged",
+        "strength": "" if root or not strength else strength.hex(),
+        "error_free": str(relaxation.error_free).lower(),
+    }
+
+
+def merge_layers(schedule: Schedule) -> int:
+    """Return the layers of the merge of all wires that a sorter ends in; 0: it ends in none.
+
+    The merge joins all wires at the distances n/2, n/4, … 1, as a bitonic sorter's does, so that one path
+    leads from each wire to each rank. In front of it each half of the wires is by itself.
+    nsc/relaxed/final_merge.h takes it apart.
+
+    Cost: O(size).
+    """
+    n = schedule.network.n
+    levels = n.bit_length() - 1
+    if schedule.outputs is not None or not FEWEST_MERGED <= n <= MOST_MERGED or n != 1 << levels:
+        return 0
+    network = Network.from_comparators(n, schedule.network.comparators)
+    if not levels <= network.depth == schedule.network.depth:
+        return 0
+    merge, front = network[-levels:].layers(), network[:-levels].comparators
+    is_merge = all(
+        np.array_equal(np.sort(layer, 1), _pairs_at_distance(n, n >> level))
+        for level, layer in enumerate(merge, 1)
     )
+    return levels if is_merge and (front // (n // 2) == front[:, :1] // (n // 2)).all() else 0
+
+
+def _pairs_at_distance(n: int, distance: int) -> np.ndarray:
+    """Return the pairs of wires whose numbers differ in the bit `distance`, by the first wire."""
+    wires = np.arange(n)
+    first = wires[wires & distance == 0]
+    return np.stack([first, first + distance], 1)

@@ -1,7 +1,7 @@
 """Schedule: a network cut into the pieces that kernels run.
 
-The order of the files: codelets (the pieces), cones (which of them a column of P reaches), cutting, ir (the
-Schedule), explain (its figures).
+The order of the files: codelets (the pieces), cutting (into them, and which of them columns of P reach), ir
+(the Schedule and its figures).
 
 A layer at a time loads every wire for every comparator. A codelet is a piece of at most 16 wires: 2.1
 comparators per loaded wire on bitonic 1024, 3.9 on odd-even, 0.5 for a layer at a time. One linear pass
@@ -11,28 +11,25 @@ half a comparator, a minimum or a maximum.
 """
 
 from nsc.compiler.schedule.codelets import LONGEST, WIDEST, Codelet, Needed, PlacedComparator, Shape
-from nsc.compiler.schedule.cones import Cone, light_cones
-from nsc.compiler.schedule.cutting import CONE_COLUMNS, STRAIGHT_LINE, Work, work_on_permutation
-from nsc.compiler.schedule.explain import TERMS, Explanation, explain
-from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, Schedule, schedule, slots_of
+from nsc.compiler.schedule.cutting import CONE_COLUMNS, Work, cut, reaching_blocks, work_on_permutation
+from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, TERMS, Explanation, Schedule, explain, schedule, slots_of
 
 __all__ = [
     "CONE_COLUMNS",
     "LONGEST",
     "SLOT_ALIGNMENT",
-    "STRAIGHT_LINE",
     "TERMS",
     "WIDEST",
     "Codelet",
-    "Cone",
     "Explanation",
     "Needed",
     "PlacedComparator",
     "Schedule",
     "Shape",
     "Work",
+    "cut",
     "explain",
-    "light_cones",
+    "reaching_blocks",
     "schedule",
     "slots_of",
     "work_on_permutation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,6 @@ from nsc.compiler.schedule.codelets import (
     Shape,
     shapes_of,
 )
-from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.contract.straight_line import LIMITS
 
 # Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
@@ -60,15 +59,38 @@ class Work:
         return sum(costs) + self.comparators
 
 
-def work_on_permutation(n: int, codelets: Sequence[Codelet], straight_shapes: Collection[Shape]) -> Work:
+def reaching_blocks(n: int, pieces: Iterable[Sequence[int]], columns: int) -> list[int]:
+    """Return for each piece a bit for each block of columns of P: whether the block reaches it.
+
+    That is the light cone of the block; a kernel skips the rest. P starts as the payload I: column c is 1 on
+    wire c alone. A piece changes a column only if one of its wires has a value of that column that is not 0,
+    and behind the piece all of its wires may have one.
+
+    Args:
+        n: wires of the network.
+        pieces: the wires of its codelets, or of other pieces, in running order.
+        columns: columns of a block.
+    """
+    reached = [1 << (wire // columns) for wire in range(n)]
+    blocks_of_pieces = []
+    for wires in pieces:
+        blocks = 0
+        for wire in wires:
+            blocks |= reached[wire]
+        for wire in wires:
+            reached[wire] = blocks
+        blocks_of_pieces.append(blocks)
+    return blocks_of_pieces
+
+
+def work_on_permutation(n: int, codelets: Sequence[Codelet]) -> Work:
     """Return the work on P of a network on n wires that was cut into these codelets.
 
     Args:
         n: wires of the network.
         codelets: its codelets, in running order.
-        straight_shapes: the shapes that have straight-line code.
     """
-    straight = set(straight_shapes)
+    straight = set(straight_line_shapes(shapes_of(codelets), STRAIGHT_LINE))
     blocks_run = loads = comparators = by_table = 0
     wires = [codelet.wires for codelet in codelets]
     for codelet, reached_by in zip(codelets, reaching_blocks(n, wires, CONE_COLUMNS), strict=True):
@@ -90,9 +112,7 @@ def straight_line_shapes(shapes: tuple[Shape, ...], straight_line: int) -> tuple
     return shapes
 
 
-def cut(
-    network: Network, halves: Halves | None = None, straight_line: int = STRAIGHT_LINE
-) -> tuple[Codelet, ...]:
+def cut(network: Network, halves: Halves | None = None) -> tuple[Codelet, ...]:
     """Cut a network into codelets, in an order that respects the comparator graph.
 
     The network is cut twice, from the first comparator on and from the last one back, and the cut with
@@ -103,12 +123,10 @@ def cut(
     Args:
         network: any network.
         halves: of each comparator whether its minimum and its maximum are needed; None: all are.
-        straight_line: comparators that get straight-line code.
     """
 
     def cost(codelets: tuple[Codelet, ...]) -> int:
-        straight_shapes = straight_line_shapes(shapes_of(codelets), straight_line)
-        return work_on_permutation(network.n, codelets, straight_shapes).cost
+        return work_on_permutation(network.n, codelets).cost
 
     if network.size > CUT_TWICE:
         return _cut(network, halves, backwards=False)

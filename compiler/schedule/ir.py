@@ -1,8 +1,9 @@
-"""Schedule: a network cut into the pieces that a kernel runs, as data that a template prints."""
+"""Schedule: a network cut into the pieces that a kernel runs, and the figures that its speed depends on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +11,27 @@ import numpy.typing as npt
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves
 from nsc.compiler.schedule.codelets import Codelet, Needed, Shape, shapes_of
-from nsc.compiler.schedule.cutting import STRAIGHT_LINE, cut, straight_line_shapes
+from nsc.compiler.schedule.cutting import CONE_COLUMNS, cut, work_on_permutation
 from nsc.errors import LoweringError
 from nsc.wording import count
 
 # The weights of a codelet begin at a multiple of this many, the widest register's lanes, so that sums
 # over lanes can be added to them a register at a time.
 SLOT_ALIGNMENT = 16
+
+# A mix is two products and a sum for each of its two wires; a float32 is loaded and stored.
+FLOPS_PER_COMPARATOR = 6
+BYTES_PER_LOAD = 8
+# What the words mean that figures of a schedule use.
+TERMS = {
+    "P": "the relaxed permutation matrix: how much of each input leaves on each wire",
+    "codelet": "a piece of the network on at most 16 wires, which are loaded once for all of its comparators",
+    "shape": "codelets that differ in the numbers of their wires alone have one shape, and share a function",
+    "comparators per wire loaded": "the more comparators a codelet runs on a wire that it loads, the less "
+    "memory is read",
+    "light cone": "the comparators that a column of P, or a block of columns, reaches from its own inputs; "
+    "kernels skip the others",
+}
 
 Rows = npt.NDArray[np.int64]
 
@@ -30,39 +45,27 @@ class Schedule:
     Attributes:
         network: the network that is scheduled.
         codelets: its comparators cut into codelets, in running order.
-        shapes: the codelets' shapes, the most frequent first.
-        straight_line: comparators that get straight-line code, at most.
-        straight_shapes: the first of the shapes, those that get straight-line code; the others run from a
-            table.
         outputs: the selected wires, in the order of the results; None: all.
 
     Raises:
         LoweringError: codelets that do not run each of the network's comparators once, in the order of the
-            network on every wire, with the halves that the outputs need; or shapes or outputs that are not
-            as above.
+            network on every wire, with the halves that the outputs need; or outputs that are not as above.
     """
 
     network: Network
     codelets: tuple[Codelet, ...]
-    shapes: tuple[Shape, ...]
-    straight_line: int
-    straight_shapes: tuple[Shape, ...]
     outputs: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         n, outputs = self.network.n, self.outputs
         if outputs is not None and (len(set(outputs)) < len(outputs) or not set(outputs) <= set(range(n))):
             raise LoweringError(f"outputs must be wires of 0 … {n - 1}, each once, got {outputs}")
-        if self.shapes != shapes_of(self.codelets):
-            raise LoweringError("a schedule's shapes must be those of its codelets, the most frequent first")
-        size = sum(map(len, self.straight_shapes))
-        if self.straight_shapes != self.shapes[: len(self.straight_shapes)] or size > self.straight_line:
-            raise LoweringError(
-                f"straight-line code is for a schedule's first shapes, at most "
-                f"{count(self.straight_line, 'comparator')} together; got "
-                f"{count(len(self.straight_shapes), 'shape')} of {count(size, 'comparator')}"
-            )
         _check_comparators(self)
+
+    @cached_property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The codelets' shapes, the most frequent first."""
+        return shapes_of(self.codelets)
 
     @property
     def loads(self) -> int:
@@ -80,16 +83,13 @@ class Schedule:
         return sum(map(slots_of, self.codelets))
 
 
-def schedule(
-    network: Network, outputs: tuple[int, ...] | None = None, straight_line: int = STRAIGHT_LINE
-) -> Schedule:
-    """Cut a network into codelets and choose the shapes that get straight-line code.
+def schedule(network: Network, outputs: tuple[int, ...] | None = None) -> Schedule:
+    """Cut a network into codelets.
 
     Args:
         network: the network to run; for some outputs alone, without comparators that none of these
             depends on, as `restrict` leaves it.
         outputs: the wires to select, each once; None: all, in order.
-        straight_line: comparators that get straight-line code, at most.
 
     Raises:
         LoweringError: a comparator that no output depends on, or an output named twice.
@@ -102,10 +102,50 @@ def schedule(
         raise LoweringError(
             f"no output depends on comparator ({lo}, {hi}): restrict the network to outputs {outputs}"
         )
-    codelets = cut(network, halves, straight_line)
-    shapes = shapes_of(codelets)
-    straight_shapes = straight_line_shapes(shapes, straight_line)
-    return Schedule(network, codelets, shapes, straight_line, straight_shapes, outputs)
+    return Schedule(network, cut(network, halves), outputs)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The figures of a schedule's routing pass.
+
+    Attributes:
+        comparators: size of the network.
+        codelets: number of codelets.
+        shapes: number of different shapes among them.
+        loads: wires that the codelets load together.
+        comparators_per_load: comparators per wire loaded; 0.5 is a layer at a time.
+        widest: most wires of a codelet, the registers that are live in it.
+        light_cone: share of the work on P that is left where each block of columns skips the codelets
+            that it does not reach.
+        flops_per_byte: arithmetic per byte between codelets and memory, forward, float32.
+    """
+
+    comparators: int
+    codelets: int
+    shapes: int
+    loads: int
+    comparators_per_load: float
+    widest: int
+    light_cone: float
+    flops_per_byte: float
+
+
+def explain(schedule: Schedule) -> Explanation:
+    """Return the figures of a schedule. Cost: less than that of `schedule`."""
+    size, loads = schedule.network.size, schedule.loads
+    work = work_on_permutation(schedule.network.n, schedule.codelets)
+    blocks = -(-schedule.network.n // CONE_COLUMNS)
+    return Explanation(
+        comparators=size,
+        codelets=len(schedule.codelets),
+        shapes=len(schedule.shapes),
+        loads=loads,
+        comparators_per_load=size / max(1, loads),
+        widest=max((len(c.wires) for c in schedule.codelets), default=0),
+        light_cone=work.comparators / max(1, blocks * size),
+        flops_per_byte=FLOPS_PER_COMPARATOR * size / max(1, BYTES_PER_LOAD * loads),
+    )
 
 
 def slots_of(codelet: Codelet) -> int:

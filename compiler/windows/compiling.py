@@ -8,14 +8,12 @@ from types import MappingProxyType
 
 from nsc import library
 from nsc.compiler.formats import write_network
-from nsc.compiler.naming import proof_line
+from nsc.compiler.naming import Head, proof_line
 from nsc.compiler.network import Network
 from nsc.compiler.package import Package, check_name
 from nsc.compiler.passes import half_operations
-from nsc.compiler.text.records import Head, Header, head_of
 from nsc.compiler.verify import Budget
 from nsc.compiler.windows import FilterProof, Plan, Window, fuse, operations, plan, prove_plan, whole_network
-from nsc.compiler.windows.records import FilterFacts, FilterModule
 from nsc.compiler.windows.rendering import render
 from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, FilterManifest, digest
 from nsc.contract.windows import FilterSource
@@ -33,8 +31,8 @@ class CompiledFilter:
         output: the wire that carries the result.
         proof: that they select the rank.
         source: the generated text.
-        head: what its first lines say.
         manifest: what its package is; of the files it lists those that every package has.
+        package: the texts of the generated folder.
     """
 
     window: Window
@@ -43,8 +41,8 @@ class CompiledFilter:
     output: int
     proof: FilterProof
     source: FilterSource
-    head: Head
     manifest: FilterManifest
+    package: Package
 
     @property
     def whole_operations(self) -> int:
@@ -55,32 +53,6 @@ class CompiledFilter:
     def operations(self) -> float:
         """Minima and maxima that the kernel takes for a pixel."""
         return operations(self.plan, fuse(self.plan))
-
-    @property
-    def package(self) -> Package:
-        """The texts of the generated folder."""
-        source, window, head = self.source, self.window, self.head
-        facts = FilterFacts(
-            name=head.name,
-            purpose=head.purpose,
-            command=head.command,
-            version=head.version,
-            counts=head.counts,
-            proof=head.proof,
-            axes="planes, rows, columns" if window.planes > 1 else "rows, columns",
-            planes=window.planes,
-            rows=window.rows,
-            columns=window.columns,
-            rank=window.rank,
-        )
-        texts = {
-            "__init__.py": fill("windows/filter.py.j2", FilterModule(facts)),
-            f"{source.name}.cpp": source.text,
-            NETWORK: write_network(self.network),
-            PROOF: self.proof.windows[0].to_json(),
-        }
-        manifest = self.manifest.with_files(texts)
-        return Package(source.name, MappingProxyType(texts | {MANIFEST: manifest.to_text()}))
 
 
 def compile_filter(
@@ -124,7 +96,10 @@ def compile_filter(
         output=whole.output,
     )
     facts = manifest.stated("cpu")
-    header = Header(name, window.words, manifest.command, version, proof_line(proof.windows[0]))
-    head = head_of(header, network)
+    head = Head(name, window.words, manifest.command, version, proof_line(proof.windows[0]), network)
     source = FilterSource(name, version, window.shape, window.rank, facts, render(head, facts, planned))
-    return CompiledFilter(window, planned, network, whole.output, proof, source, head, manifest)
+    axes = "planes, rows, columns" if window.planes > 1 else "rows, columns"
+    module = fill("windows/filter.py.j2", head=head, window=window, axes=axes)
+    files = {"__init__.py": module, f"{name}.cpp": source.text, **texts}
+    package = Package(name, MappingProxyType(files | {MANIFEST: manifest.with_files(files).to_text()}))
+    return CompiledFilter(window, planned, network, whole.output, proof, source, manifest, package)

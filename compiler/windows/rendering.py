@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nsc.compiler.text.records import Head
-from nsc.compiler.text.straight import straight_lines
+from nsc.compiler.naming import Head
+from nsc.compiler.text import straight_lines
 from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
-from nsc.compiler.windows.records import FilterKernel, FilterLoop, FilterSizes
 from nsc.templates import fill
 from nsc.wording import count
 
@@ -24,22 +23,24 @@ def render(head: Head, facts: str, plan: Plan) -> str:
     """
     loops = fuse(plan)
     kept = _kept_lists(plan, loops)
-    written = [
-        FilterLoop(number, _comment(plan, loop), loop.reach, _lines(plan, loop, kept))
-        for number, loop in enumerate(loops)
+    *lists, results = [
+        {"comment": _comment(plan, loop), "reach": loop.reach, "lines": _lines(plan, loop, kept)}
+        for loop in loops
     ]
-    *loops_of_lists, results = written
+    names = [f"List{number}" for number in range(len(lists))]
     work = operations(plan, loops)
-    kernel = FilterKernel(
-        kernel=head,
+    return fill(
+        "windows/kernel.cpp.j2",
+        head=head,
         facts=json.dumps(facts),
         work=f"{work:g} minima and maxima",
-        window=FilterSizes(*plan.window.shape, plan.step, kept.rows, max(1, round(work))),
-        loops=tuple(loops_of_lists),
-        lists=", ".join(f"List{loop.number}" for loop in loops_of_lists),
+        plan=plan,
+        list_rows=kept.rows,
+        operations=max(1, round(work)),
+        lists=list(zip(names, lists, strict=True)),
+        list_names=", ".join(names),
         results=results,
     )
-    return fill("windows/kernel.cpp.j2", kernel)
 
 
 @dataclass(frozen=True)

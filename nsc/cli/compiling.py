@@ -29,10 +29,9 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import certified, compile_network
-from nsc.compiler.package import replaces, write
+from nsc.compiler.package import replaces, write, write_file
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.selection import Selection
-from nsc.compiler.text import writing
 from nsc.compiler.verify import CERTIFICATE_DIGEST
 from nsc.contract.targets import TARGETS
 from nsc.join.deploying import served_dtypes
@@ -139,7 +138,7 @@ def compile_command(
         progress.phase("write")
         replaced = replaces(compiled.package, result.folder)
         place = write(compiled.package, result.folder)
-        deployed = writing.write(*source_file, result.folder) if source_file else None
+        deployed = write_file(*source_file, result.folder) if source_file else None
         if certificate_file:
             click.echo(certificate_file.write(certificate.encode()), nl=False)
     seconds = time.perf_counter() - start

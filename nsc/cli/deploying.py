@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from nsc.compiler.text.writing import check
+from nsc.compiler.package import check_file
 from nsc.contract.manifest import Manifest
 from nsc.join.deploying import deployed_source
 from nsc.runtime.relaxed.kernel import Kernel
@@ -37,5 +37,5 @@ def deployed_file(
     """
     stem = f"{manifest.name}_torch"
     name, text = f"{stem}.cpp", deployed_source(stem, f"{manifest.command} --deploy", {kernel: dtypes})
-    check(name, text, folder)
+    check_file(name, text, folder)
     return name, text

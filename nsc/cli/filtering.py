@@ -20,8 +20,7 @@ from nsc.cli.shared import (
     list_option,
     result_options,
 )
-from nsc.compiler.package import replaces, write
-from nsc.compiler.text import writing
+from nsc.compiler.package import replaces, write, write_file
 from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
 from nsc.contract.exact import ELEMENTS
@@ -77,7 +76,7 @@ def filter_command(
         progress.phase("write")
         replaced = replaces(package, result.folder)
         place = write(package, result.folder)
-        deployed = writing.write(*source_file, result.folder) if source_file else None
+        deployed = write_file(*source_file, result.folder) if source_file else None
     seconds = time.perf_counter() - start
     whole, stages = compiled.proof.windows, compiled.proof.stages
     if result.as_json:

@@ -24,9 +24,9 @@ from nsc.cli.shared import (
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
-from nsc.compiler.header.compiling import compile_header
+from nsc.compiler.header import compile_header
+from nsc.compiler.package import replaces_file, write_file
 from nsc.compiler.selection import Selection
-from nsc.compiler.text.writing import replaces, write
 from nsc.contract.c_types import C_TYPES
 
 
@@ -92,8 +92,8 @@ def header_command(
             return
         progress.phase("write")
         written = f"{compiled.name}.h"
-        replaced = replaces(written, compiled.text, output.path)
-        place = write(written, compiled.text, output.path)
+        replaced = replaces_file(written, compiled.text, output.path)
+        place = write_file(written, compiled.text, output.path)
     network, proof, seconds = compiled.network, compiled.proof, time.perf_counter() - start
     if result.as_json:
         facts = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from nsc.compiler.deploy.rendering import Deployed, render
+from nsc.compiler.deploy import Deployed, render
 from nsc.contract.interface import REALS
 from nsc.errors import LoweringError
 from nsc.join.exact import exact_kernel_of

@@ -123,7 +123,7 @@ def folder(tmp_path_factory):
 
 def forget():
     """Forget templates, and exact kernels made of them."""
-    for function in (nsc.templates._environment, nsc.templates._check, exact_kernel):
+    for function in (nsc.templates.environment, nsc.templates.names, exact_kernel):
         function.cache_clear()
 
 

@@ -13,8 +13,8 @@ import pytest
 from programs import FORMS, TRACER, build, counts, every, lanes, load, run, source, source_of_counts, write
 
 import nsc
-from nsc.compiler.header import rendering as c
-from nsc.compiler.header.compiling import compile_header
+from nsc.compiler import header as c
+from nsc.compiler.header import compile_header
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
 from nsc.contract.c_types import C_TYPES

@@ -4,7 +4,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from commands import NOT_A_SORTER, SORTER, call, check_refused, process
 from nsc import library
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
-from nsc.compiler.relaxed.backends import BACKENDS
+from nsc.compiler.relaxed import cpp
 
 pytestmark = pytest.mark.slow("commands prove")
 
@@ -167,15 +166,15 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     call("compile", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
     assert "no CPU kernel" in call("verify", "generated/for_gpus", code=2)[1]
     # A wrong kernel: it leaves the smaller of two values on both wires.
-    cpu = BACKENDS["cpu"]
+    render = cpp.render
 
     def render_wrong(*arguments):
-        text = library.expanded(cpu.render(*arguments))
+        text = library.expanded(render(*arguments))
         right = "block[at[i].hi] = high - tail * gap;"
         assert right in text
         return text.replace(right, "block[at[i].hi] = low;")
 
-    monkeypatch.setitem(BACKENDS, "cpu", replace(cpu, render=render_wrong))
+    monkeypatch.setattr(cpp, "render", render_wrong)
     call("compile", "bitonic", "--n", 4, "--name", "wrong")
     out, _ = call("verify", "generated/wrong", code=1)
     assert "built kernel, float32, values and P: 0-1 input 0 0 0 0 comes out wrong" in out

@@ -1,3 +1,5 @@
+"""Figures of a schedule that count wrongly, and light cones that leave out what is not zero."""
+
 import numpy as np
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The merge that a network ends in: from each wire one path leads to each rank; halves stay apart before."""
+"""A last merge that is taken apart though it is none, or though the halves meet in front of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nsc
 from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.network import Network
-from nsc.compiler.relaxed.final_merge import FEWEST, merge_layers
+from nsc.compiler.relaxed.tables import FEWEST_MERGED, merge_layers
 from nsc.compiler.schedule import schedule
 
 
@@ -59,7 +59,7 @@ def test_a_selection_is_taken_whole():
 @given(data=st.data())
 def test_what_is_found_is_a_merge_whatever_is_in_front_and_whichever_way_it_sorts(data):
     """Each half has some layers on all of its wires, and the merge sorts either way."""
-    n, half = FEWEST, FEWEST // 2
+    n, half = FEWEST_MERGED, FEWEST_MERGED // 2
     layers = []
     for _ in range(data.draw(st.integers(0, 4))):
         halves = [data.draw(st.permutations(range(start, start + half))) for start in (0, half)]

@@ -1,4 +1,4 @@
-"""Schedules for parallel threads: rounds of comparators, light cones, code for spreads."""
+"""Rounds that threads cannot run at once, codelets that a light cone misses, spreads without code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed.levels import TILE_COLUMNS, levels
 from nsc.compiler.relaxed.levels import rounds as rounds_of
-from nsc.compiler.schedule import STRAIGHT_LINE, schedule, slots_of
+from nsc.compiler.schedule import schedule, slots_of
+from nsc.compiler.schedule.cutting import STRAIGHT_LINE
 from nsc.errors import LoweringError
 
 
@@ -73,7 +74,7 @@ def test_every_codelet_has_code():
     for network in (family_network("bitonic", 256), family_network("odd_even_merge", 256)):
         in_levels = cut(network)
         known = 0
-        for shape, code in zip(in_levels.schedule.straight_shapes, in_levels.straight_codes, strict=True):
+        for shape, code in zip(in_levels.straight_shapes, in_levels.straight_codes, strict=True):
             spreads = {codelet.spread for codelet in in_levels.schedule.codelets if codelet.shape == shape}
             assert set(code.known_spreads) <= spreads
             assert code.has_others == (set(code.known_spreads) != spreads)
@@ -81,16 +82,19 @@ def test_every_codelet_has_code():
         assert 0 < known <= STRAIGHT_LINE
 
 
-def test_fewer_straight_lines_have_code_for_fewer_spreads():
-    network = family_network("odd_even_merge", 256)
-    few, none = (levels(schedule(network, straight_line=most), arrays=3) for most in (100, 0))
+def test_fewer_straight_lines_have_code_for_fewer_shapes_and_spreads():
+    scheduled = schedule(family_network("odd_even_merge", 256))
+    few, none = (levels(scheduled, arrays=3, straight_line=most) for most in (100, 0))
+    first = len(few.straight_shapes)
+    assert 0 < sum(map(len, few.straight_shapes)) <= 100 < sum(map(len, scheduled.shapes[: first + 1]))
+    assert few.straight_shapes == scheduled.shapes[:first]
     known = [
         len(shape)
-        for shape, code in zip(few.schedule.straight_shapes, few.straight_codes, strict=True)
+        for shape, code in zip(few.straight_shapes, few.straight_codes, strict=True)
         for _ in code.known_spreads
     ]
     assert 0 < sum(known) <= 100
-    assert none.straight_codes == ()
+    assert none.straight_codes == none.straight_shapes == ()
 
 
 def test_a_network_that_makes_too_much_text_is_refused():

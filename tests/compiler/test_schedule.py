@@ -1,3 +1,5 @@
+"""Codelets that run other comparators than the network, that no kernel can hold, or that load too often."""
+
 import itertools
 from collections import Counter
 from dataclasses import replace
@@ -12,7 +14,6 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves, restrict
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Codelet, Needed, PlacedComparator, schedule
-from nsc.compiler.schedule.codelets import shapes_of
 from nsc.errors import LoweringError
 
 
@@ -26,15 +27,10 @@ def test_a_schedule_runs_the_network():
         assert (Network.from_comparators(n, pairs).apply(values) == network.apply(values)).all(), (name, n)
 
 
-def with_codelets(whole, codelets):
-    """Return the schedule with other codelets and their shapes."""
-    return replace(whole, codelets=codelets, shapes=shapes_of(codelets), straight_shapes=())
-
-
 def with_codelet(whole, index, **changes):
     codelets = list(whole.codelets)
     codelets[index] = replace(codelets[index], **changes)
-    return with_codelets(whole, tuple(codelets))
+    return replace(whole, codelets=tuple(codelets))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +40,7 @@ def test_a_schedule_of_another_network_is_refused(network):
     whole = schedule(network)
     first, second, *others, last = whole.codelets
     with pytest.raises(LoweringError, match=rf"{network.counts}; its schedule has \d[\d,]* comparators"):
-        with_codelets(whole, whole.codelets[:-1])
+        replace(whole, codelets=whole.codelets[:-1])
     moved = (*first.wires[:-1], max(first.wires) + 1)
     assert moved[-1] < network.n
     wire = {"wires": moved}
@@ -55,7 +51,7 @@ def test_a_schedule_of_another_network_is_refused(network):
     swapped = list(first.shape)
     swapped[0], swapped[next_on_wire] = swapped[next_on_wire], swapped[0]
     broken = [
-        lambda: with_codelets(whole, (last, second, *others, first)),
+        lambda: replace(whole, codelets=(last, second, *others, first)),
         lambda: with_codelet(whole, 0, **wire),
         lambda: with_codelet(whole, 0, **flips),
         lambda: with_codelet(whole, 0, **half),
@@ -70,7 +66,7 @@ def test_codelets_in_any_order_that_the_wires_allow():
     """Codelets that share no wire may change places."""
     whole = schedule(Network.from_comparators(40, [(0, 1), (20, 21), (39, 38)]))
     assert len(whole.codelets) == 3
-    assert with_codelets(whole, whole.codelets[::-1]).slots == whole.slots
+    assert replace(whole, codelets=whole.codelets[::-1]).slots == whole.slots
 
 
 def test_halves_that_the_outputs_do_not_need_are_refused():
@@ -85,19 +81,6 @@ def test_halves_that_the_outputs_do_not_need_are_refused():
             replace(whole, outputs=outputs)
     with pytest.raises(LoweringError, match=r"no output depends on comparator \(\d, \d\): restrict"):
         schedule(FAMILIES["bitonic"](8), (0, 1))
-
-
-def test_shapes_and_straight_lines_are_checked():
-    whole = schedule(FAMILIES["odd_even_merge"](64), straight_line=150)
-    assert 0 < len(whole.straight_shapes) < len(whole.shapes)
-    assert sum(map(len, whole.straight_shapes)) <= 150
-    assert sum(map(len, whole.shapes[: len(whole.straight_shapes) + 1])) > 150
-    assert schedule(whole.network, straight_line=0).straight_shapes == ()
-    with pytest.raises(LoweringError, match="the most frequent first"):
-        replace(whole, shapes=whole.shapes[::-1])
-    for changes in ({"straight_line": 10}, {"straight_shapes": whole.shapes[1:2]}):
-        with pytest.raises(LoweringError, match="straight-line code is for a schedule's first shapes"):
-            replace(whole, **changes)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.schedule.cutting import STRAIGHT_LINE
 from nsc.compiler.selection import top_k
 from nsc.contract.exact import for_element
 from nsc.runtime.build import nvrtc

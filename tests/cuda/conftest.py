@@ -12,7 +12,7 @@ from device import MACHINES, OTHER_MACHINE
 
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.schedule.cutting import STRAIGHT_LINE
 
 
 @pytest.fixture(params=["ptx", *(pytest.param(each, marks=OTHER_MACHINE) for each in ("oldest ptx", "text"))])

@@ -16,11 +16,11 @@ from pathlib import Path
 import torch
 
 from nsc.compiler.families import family_network
+from nsc.compiler.naming import Head
 from nsc.compiler.network import Network
-from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cuda
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import schedule
-from nsc.compiler.text.records import Header
 from nsc.contract.exact import for_element
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.join.exact import exact_kernel
@@ -55,9 +55,9 @@ def compiled(
 
     The functions alone are compiled.
     """
-    relaxation = Relaxation()
-    levels = cuda.lower(schedule(network), relaxation)
-    text = cuda.render(Header(*["counted"] * 5), "counted", levels, relaxation, (real,))
+    request = Request(network, dtypes=(real,))
+    levels = cuda.lower(schedule(network), request)
+    text = cuda.render(Head(*["counted"] * 5, network), "counted", levels, request)
     assert {match[1] for match in _KERNEL.finditer(text)} == set(FUNCTIONS)
     text = _KERNEL.sub(lambda match: match[0] if match[1] in functions else "", text)
     defines = launches(network.n, levels.launch, (real,), SHARED_KIB[ARCHITECTURE] << 10).defines

@@ -12,7 +12,6 @@ from test_machine_code import COMPILER, VERSION
 
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
-from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cuda as lowering
 from nsc.compiler.relaxed import levels
 from nsc.compiler.request import Request
@@ -64,7 +63,7 @@ def waits(lowered, warps):
 
 
 def waits_of(n):
-    lowered = lowering.lower(schedule(family_network("bitonic", n)), Relaxation())
+    lowered = lowering.lower(schedule(family_network("bitonic", n)), Request("bitonic", n))
     own = lowered.launch.tile_threads // WARP
     figures = (f"{waits(lowered, warps):.2f}{' *' if warps == own else ''}" for warps in (1, 2, 4, 8))
     return f"| {n} | {' | '.join(figures)} |\n"

@@ -16,7 +16,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import levels
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.schedule.cutting import STRAIGHT_LINE
 from nsc.compiler.selection import ranks, top_k
 from nsc.contract.routings import IGNORED, LOSSES, ROUTINGS
 from nsc.errors import BuildError, OperandError

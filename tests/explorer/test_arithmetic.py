@@ -15,8 +15,7 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves
 from nsc.compiler.relaxations import SIGMOIDS
-from nsc.compiler.schedule import Codelet, PlacedComparator
-from nsc.compiler.schedule.cones import reaching_blocks
+from nsc.compiler.schedule import Codelet, PlacedComparator, reaching_blocks
 from nsc.compiler.verify import Mend
 from nsc.runtime.relaxed import reference
 

@@ -173,6 +173,13 @@ NSC_INLINE float four_item_value_float32(uint64_t item) {
     return four_from_bits_float32(four_turned_float32(key) | sign);
 }
 
+/* Turn 16 rows to columns. */
+NSC_FUNCTION void four_turn_float32(const float *x, size_t stride, float *NSC_RESTRICT block) {
+    for (size_t lane = 0; lane < 16; ++lane)
+        for (size_t wire = 0; wire < 4; ++wire)
+            block[wire * 16 + lane] = x[lane * stride + wire];
+}
+
 /* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
 NSC_INLINE void four_run_float32(const float *x, size_t stride, float *values,
     size_t values_stride, size_t lanes) {
@@ -180,25 +187,8 @@ NSC_INLINE void four_run_float32(const float *x, size_t stride, float *values,
         int32_t w[4];
 #define NSC_INPUT(wire) w[wire] = four_key_float32(x[wire * stride + lane]);
 #define NSC_ORDER(lo, hi) four_order_int32(&w[lo], &w[hi]);
-#define NSC_OUTPUT(result, wire) values[result * values_stride + lane] = four_value_float32(w[wire]);
-        NSC_INPUTS(NSC_INPUT)
-        NSC_COMPARATORS(NSC_ORDER)
-        NSC_OUTPUTS(NSC_OUTPUT)
-#undef NSC_INPUT
-#undef NSC_ORDER
-#undef NSC_OUTPUT
-    }
-}
-
-NSC_INLINE void four_run_indices_float32(const float *x, size_t stride, float *values,
-    size_t values_stride, uint32_t *indices, size_t lanes) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-        uint64_t w[4];
-#define NSC_INPUT(wire) w[wire] = four_item_float32(x[wire * stride + lane], wire);
-#define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
 #define NSC_OUTPUT(result, wire) \
-    values[result * values_stride + lane] = four_item_value_float32(w[wire]); \
-    indices[result * values_stride + lane] = four_index_float32(w[wire]);
+    values[result * values_stride + lane] = four_value_float32(w[wire]);
         NSC_INPUTS(NSC_INPUT)
         NSC_COMPARATORS(NSC_ORDER)
         NSC_OUTPUTS(NSC_OUTPUT)
@@ -209,38 +199,77 @@ NSC_INLINE void four_run_indices_float32(const float *x, size_t stride, float *v
 }
 
 /* 16 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_float32(const float *x, size_t stride, float *NSC_RESTRICT values) {
+NSC_FUNCTION void four_lanes_float32(const float *x, size_t stride,
+    float *NSC_RESTRICT values) {
     four_run_float32(x, stride, values, 16, 16);
-}
-
-NSC_FUNCTION void four_lanes_indices_float32(const float *x, size_t stride, float *NSC_RESTRICT values,
-    uint32_t *NSC_RESTRICT indices) {
-    four_run_indices_float32(x, stride, values, 16, indices, 16);
 }
 
 NSC_FUNCTION void four_float32(const float *x, float *values) {
     four_run_float32(x, 1, values, 1, 1);
 }
 
-NSC_FUNCTION void four_indices_float32(const float *x, float *values, uint32_t *indices) {
-    four_run_indices_float32(x, 1, values, 1, indices, 1);
-}
-
-NSC_FUNCTION void four_columns_float32(const float *x, size_t count, size_t stride, float *values,
-    size_t values_stride) {
+NSC_FUNCTION void four_columns_float32(const float *x, size_t count, size_t stride,
+    float *values, size_t values_stride) {
     float block[4 * 16];
     const size_t whole = count - count % 16;
     for (size_t s = 0; s < whole; s += 16) {
         four_lanes_float32(x + s, stride, block);
         for (size_t result = 0; result < 4; ++result)
-            for (size_t lane = 0; lane < 16; ++lane)
+            for (size_t lane = 0; lane < 16; ++lane) {
                 values[result * values_stride + s + lane] = block[result * 16 + lane];
+            }
     }
-    for (size_t s = whole; s < count; ++s) four_run_float32(x + s, stride, values + s, values_stride, 1);
+    for (size_t s = whole; s < count; ++s)
+        four_run_float32(x + s, stride, values + s, values_stride, 1);
 }
 
-NSC_FUNCTION void four_columns_indices_float32(const float *x, size_t count, size_t stride, float *values,
-    size_t values_stride, uint32_t *indices) {
+NSC_FUNCTION void four_rows_float32(const float *x, size_t count, size_t stride,
+    float *values) {
+    float in[4 * 16], block[4 * 16];
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
+        four_turn_float32(x + s * stride, stride, in);
+        four_lanes_float32(in, 16, block);
+        for (size_t lane = 0; lane < 16; ++lane)
+            for (size_t result = 0; result < 4; ++result) {
+                values[(s + lane) * 4 + result] = block[result * 16 + lane];
+            }
+    }
+    for (size_t s = whole; s < count; ++s)
+        four_float32(x + s * stride, values + s * 4);
+}
+
+/* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
+NSC_INLINE void four_run_indices_float32(const float *x, size_t stride, float *values,
+    size_t values_stride, uint32_t *indices, size_t lanes) {
+    for (size_t lane = 0; lane < lanes; ++lane) {
+        uint64_t w[4];
+#define NSC_INPUT(wire) w[wire] = four_item_float32(x[wire * stride + lane], (uint32_t)wire);
+#define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
+#define NSC_OUTPUT(result, wire) \
+    indices[result * values_stride + lane] = four_index_float32(w[wire]); \
+    values[result * values_stride + lane] = four_item_value_float32(w[wire]);
+        NSC_INPUTS(NSC_INPUT)
+        NSC_COMPARATORS(NSC_ORDER)
+        NSC_OUTPUTS(NSC_OUTPUT)
+#undef NSC_INPUT
+#undef NSC_ORDER
+#undef NSC_OUTPUT
+    }
+}
+
+/* 16 samples at a time, which compilers make vectors of. */
+NSC_FUNCTION void four_lanes_indices_float32(const float *x, size_t stride,
+    float *NSC_RESTRICT values, uint32_t *NSC_RESTRICT indices) {
+    four_run_indices_float32(x, stride, values, 16, indices, 16);
+}
+
+NSC_FUNCTION void four_indices_float32(const float *x, float *values, uint32_t *indices) {
+    four_run_indices_float32(x, 1, values, 1, indices, 1);
+}
+
+NSC_FUNCTION void four_columns_indices_float32(const float *x, size_t count, size_t stride,
+    float *values, size_t values_stride, uint32_t *indices) {
     float block[4 * 16];
     uint32_t places[4 * 16];
     const size_t whole = count - count % 16;
@@ -256,28 +285,8 @@ NSC_FUNCTION void four_columns_indices_float32(const float *x, size_t count, siz
         four_run_indices_float32(x + s, stride, values + s, values_stride, indices + s, 1);
 }
 
-/* Turn 16 rows to columns. */
-NSC_FUNCTION void four_turn_float32(const float *x, size_t stride, float *NSC_RESTRICT block) {
-    for (size_t lane = 0; lane < 16; ++lane)
-        for (size_t wire = 0; wire < 4; ++wire)
-            block[wire * 16 + lane] = x[lane * stride + wire];
-}
-
-NSC_FUNCTION void four_rows_float32(const float *x, size_t count, size_t stride, float *values) {
-    float in[4 * 16], block[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_turn_float32(x + s * stride, stride, in);
-        four_lanes_float32(in, 16, block);
-        for (size_t lane = 0; lane < 16; ++lane)
-            for (size_t result = 0; result < 4; ++result)
-                values[(s + lane) * 4 + result] = block[result * 16 + lane];
-    }
-    for (size_t s = whole; s < count; ++s) four_float32(x + s * stride, values + s * 4);
-}
-
-NSC_FUNCTION void four_rows_indices_float32(const float *x, size_t count, size_t stride, float *values,
-    uint32_t *indices) {
+NSC_FUNCTION void four_rows_indices_float32(const float *x, size_t count, size_t stride,
+    float *values, uint32_t *indices) {
     float in[4 * 16], block[4 * 16];
     uint32_t places[4 * 16];
     const size_t whole = count - count % 16;
@@ -291,8 +300,7 @@ NSC_FUNCTION void four_rows_indices_float32(const float *x, size_t count, size_t
             }
     }
     for (size_t s = whole; s < count; ++s)
-        four_indices_float32(x + s * stride, values + s * 4,
-            indices + s * 4);
+        four_indices_float32(x + s * stride, values + s * 4, indices + s * 4);
 }
 
 /* ------------------------------------------------------------------------------------- int32 */
@@ -315,6 +323,13 @@ NSC_INLINE int32_t four_item_value_int32(uint64_t item) {
     return (int32_t)key;
 }
 
+/* Turn 16 rows to columns. */
+NSC_FUNCTION void four_turn_int32(const int32_t *x, size_t stride, int32_t *NSC_RESTRICT block) {
+    for (size_t lane = 0; lane < 16; ++lane)
+        for (size_t wire = 0; wire < 4; ++wire)
+            block[wire * 16 + lane] = x[lane * stride + wire];
+}
+
 /* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
 NSC_INLINE void four_run_int32(const int32_t *x, size_t stride, int32_t *values,
     size_t values_stride, size_t lanes) {
@@ -322,25 +337,8 @@ NSC_INLINE void four_run_int32(const int32_t *x, size_t stride, int32_t *values,
         int32_t w[4];
 #define NSC_INPUT(wire) w[wire] = four_key_int32(x[wire * stride + lane]);
 #define NSC_ORDER(lo, hi) four_order_int32(&w[lo], &w[hi]);
-#define NSC_OUTPUT(result, wire) values[result * values_stride + lane] = four_value_int32(w[wire]);
-        NSC_INPUTS(NSC_INPUT)
-        NSC_COMPARATORS(NSC_ORDER)
-        NSC_OUTPUTS(NSC_OUTPUT)
-#undef NSC_INPUT
-#undef NSC_ORDER
-#undef NSC_OUTPUT
-    }
-}
-
-NSC_INLINE void four_run_indices_int32(const int32_t *x, size_t stride, int32_t *values,
-    size_t values_stride, uint32_t *indices, size_t lanes) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-        uint64_t w[4];
-#define NSC_INPUT(wire) w[wire] = four_item_int32(x[wire * stride + lane], wire);
-#define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
 #define NSC_OUTPUT(result, wire) \
-    values[result * values_stride + lane] = four_item_value_int32(w[wire]); \
-    indices[result * values_stride + lane] = four_index_int32(w[wire]);
+    values[result * values_stride + lane] = four_value_int32(w[wire]);
         NSC_INPUTS(NSC_INPUT)
         NSC_COMPARATORS(NSC_ORDER)
         NSC_OUTPUTS(NSC_OUTPUT)
@@ -351,38 +349,77 @@ NSC_INLINE void four_run_indices_int32(const int32_t *x, size_t stride, int32_t 
 }
 
 /* 16 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_int32(const int32_t *x, size_t stride, int32_t *NSC_RESTRICT values) {
+NSC_FUNCTION void four_lanes_int32(const int32_t *x, size_t stride,
+    int32_t *NSC_RESTRICT values) {
     four_run_int32(x, stride, values, 16, 16);
-}
-
-NSC_FUNCTION void four_lanes_indices_int32(const int32_t *x, size_t stride, int32_t *NSC_RESTRICT values,
-    uint32_t *NSC_RESTRICT indices) {
-    four_run_indices_int32(x, stride, values, 16, indices, 16);
 }
 
 NSC_FUNCTION void four_int32(const int32_t *x, int32_t *values) {
     four_run_int32(x, 1, values, 1, 1);
 }
 
-NSC_FUNCTION void four_indices_int32(const int32_t *x, int32_t *values, uint32_t *indices) {
-    four_run_indices_int32(x, 1, values, 1, indices, 1);
-}
-
-NSC_FUNCTION void four_columns_int32(const int32_t *x, size_t count, size_t stride, int32_t *values,
-    size_t values_stride) {
+NSC_FUNCTION void four_columns_int32(const int32_t *x, size_t count, size_t stride,
+    int32_t *values, size_t values_stride) {
     int32_t block[4 * 16];
     const size_t whole = count - count % 16;
     for (size_t s = 0; s < whole; s += 16) {
         four_lanes_int32(x + s, stride, block);
         for (size_t result = 0; result < 4; ++result)
-            for (size_t lane = 0; lane < 16; ++lane)
+            for (size_t lane = 0; lane < 16; ++lane) {
                 values[result * values_stride + s + lane] = block[result * 16 + lane];
+            }
     }
-    for (size_t s = whole; s < count; ++s) four_run_int32(x + s, stride, values + s, values_stride, 1);
+    for (size_t s = whole; s < count; ++s)
+        four_run_int32(x + s, stride, values + s, values_stride, 1);
 }
 
-NSC_FUNCTION void four_columns_indices_int32(const int32_t *x, size_t count, size_t stride, int32_t *values,
-    size_t values_stride, uint32_t *indices) {
+NSC_FUNCTION void four_rows_int32(const int32_t *x, size_t count, size_t stride,
+    int32_t *values) {
+    int32_t in[4 * 16], block[4 * 16];
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
+        four_turn_int32(x + s * stride, stride, in);
+        four_lanes_int32(in, 16, block);
+        for (size_t lane = 0; lane < 16; ++lane)
+            for (size_t result = 0; result < 4; ++result) {
+                values[(s + lane) * 4 + result] = block[result * 16 + lane];
+            }
+    }
+    for (size_t s = whole; s < count; ++s)
+        four_int32(x + s * stride, values + s * 4);
+}
+
+/* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
+NSC_INLINE void four_run_indices_int32(const int32_t *x, size_t stride, int32_t *values,
+    size_t values_stride, uint32_t *indices, size_t lanes) {
+    for (size_t lane = 0; lane < lanes; ++lane) {
+        uint64_t w[4];
+#define NSC_INPUT(wire) w[wire] = four_item_int32(x[wire * stride + lane], (uint32_t)wire);
+#define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
+#define NSC_OUTPUT(result, wire) \
+    indices[result * values_stride + lane] = four_index_int32(w[wire]); \
+    values[result * values_stride + lane] = four_item_value_int32(w[wire]);
+        NSC_INPUTS(NSC_INPUT)
+        NSC_COMPARATORS(NSC_ORDER)
+        NSC_OUTPUTS(NSC_OUTPUT)
+#undef NSC_INPUT
+#undef NSC_ORDER
+#undef NSC_OUTPUT
+    }
+}
+
+/* 16 samples at a time, which compilers make vectors of. */
+NSC_FUNCTION void four_lanes_indices_int32(const int32_t *x, size_t stride,
+    int32_t *NSC_RESTRICT values, uint32_t *NSC_RESTRICT indices) {
+    four_run_indices_int32(x, stride, values, 16, indices, 16);
+}
+
+NSC_FUNCTION void four_indices_int32(const int32_t *x, int32_t *values, uint32_t *indices) {
+    four_run_indices_int32(x, 1, values, 1, indices, 1);
+}
+
+NSC_FUNCTION void four_columns_indices_int32(const int32_t *x, size_t count, size_t stride,
+    int32_t *values, size_t values_stride, uint32_t *indices) {
     int32_t block[4 * 16];
     uint32_t places[4 * 16];
     const size_t whole = count - count % 16;
@@ -398,28 +435,8 @@ NSC_FUNCTION void four_columns_indices_int32(const int32_t *x, size_t count, siz
         four_run_indices_int32(x + s, stride, values + s, values_stride, indices + s, 1);
 }
 
-/* Turn 16 rows to columns. */
-NSC_FUNCTION void four_turn_int32(const int32_t *x, size_t stride, int32_t *NSC_RESTRICT block) {
-    for (size_t lane = 0; lane < 16; ++lane)
-        for (size_t wire = 0; wire < 4; ++wire)
-            block[wire * 16 + lane] = x[lane * stride + wire];
-}
-
-NSC_FUNCTION void four_rows_int32(const int32_t *x, size_t count, size_t stride, int32_t *values) {
-    int32_t in[4 * 16], block[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_turn_int32(x + s * stride, stride, in);
-        four_lanes_int32(in, 16, block);
-        for (size_t lane = 0; lane < 16; ++lane)
-            for (size_t result = 0; result < 4; ++result)
-                values[(s + lane) * 4 + result] = block[result * 16 + lane];
-    }
-    for (size_t s = whole; s < count; ++s) four_int32(x + s * stride, values + s * 4);
-}
-
-NSC_FUNCTION void four_rows_indices_int32(const int32_t *x, size_t count, size_t stride, int32_t *values,
-    uint32_t *indices) {
+NSC_FUNCTION void four_rows_indices_int32(const int32_t *x, size_t count, size_t stride,
+    int32_t *values, uint32_t *indices) {
     int32_t in[4 * 16], block[4 * 16];
     uint32_t places[4 * 16];
     const size_t whole = count - count % 16;
@@ -433,8 +450,7 @@ NSC_FUNCTION void four_rows_indices_int32(const int32_t *x, size_t count, size_t
             }
     }
     for (size_t s = whole; s < count; ++s)
-        four_indices_int32(x + s * stride, values + s * 4,
-            indices + s * 4);
+        four_indices_int32(x + s * stride, values + s * 4, indices + s * 4);
 }
 
 /* ------------------------------------------------------------------------------------ uint64 */
@@ -458,6 +474,13 @@ NSC_INLINE uint64_t four_item_value_uint64(four_pair item) {
     return (uint64_t)key;
 }
 
+/* Turn 8 rows to columns. */
+NSC_FUNCTION void four_turn_uint64(const uint64_t *x, size_t stride, uint64_t *NSC_RESTRICT block) {
+    for (size_t lane = 0; lane < 8; ++lane)
+        for (size_t wire = 0; wire < 4; ++wire)
+            block[wire * 8 + lane] = x[lane * stride + wire];
+}
+
 /* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
 NSC_INLINE void four_run_uint64(const uint64_t *x, size_t stride, uint64_t *values,
     size_t values_stride, size_t lanes) {
@@ -465,25 +488,8 @@ NSC_INLINE void four_run_uint64(const uint64_t *x, size_t stride, uint64_t *valu
         uint64_t w[4];
 #define NSC_INPUT(wire) w[wire] = four_key_uint64(x[wire * stride + lane]);
 #define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
-#define NSC_OUTPUT(result, wire) values[result * values_stride + lane] = four_value_uint64(w[wire]);
-        NSC_INPUTS(NSC_INPUT)
-        NSC_COMPARATORS(NSC_ORDER)
-        NSC_OUTPUTS(NSC_OUTPUT)
-#undef NSC_INPUT
-#undef NSC_ORDER
-#undef NSC_OUTPUT
-    }
-}
-
-NSC_INLINE void four_run_indices_uint64(const uint64_t *x, size_t stride, uint64_t *values,
-    size_t values_stride, uint32_t *indices, size_t lanes) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-        four_pair w[4];
-#define NSC_INPUT(wire) w[wire] = four_item_uint64(x[wire * stride + lane], wire);
-#define NSC_ORDER(lo, hi) four_order_pair(&w[lo], &w[hi], lanes == 1);
 #define NSC_OUTPUT(result, wire) \
-    values[result * values_stride + lane] = four_item_value_uint64(w[wire]); \
-    indices[result * values_stride + lane] = four_index_uint64(w[wire]);
+    values[result * values_stride + lane] = four_value_uint64(w[wire]);
         NSC_INPUTS(NSC_INPUT)
         NSC_COMPARATORS(NSC_ORDER)
         NSC_OUTPUTS(NSC_OUTPUT)
@@ -494,38 +500,77 @@ NSC_INLINE void four_run_indices_uint64(const uint64_t *x, size_t stride, uint64
 }
 
 /* 8 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_uint64(const uint64_t *x, size_t stride, uint64_t *NSC_RESTRICT values) {
+NSC_FUNCTION void four_lanes_uint64(const uint64_t *x, size_t stride,
+    uint64_t *NSC_RESTRICT values) {
     four_run_uint64(x, stride, values, 8, 8);
-}
-
-NSC_FUNCTION void four_lanes_indices_uint64(const uint64_t *x, size_t stride, uint64_t *NSC_RESTRICT values,
-    uint32_t *NSC_RESTRICT indices) {
-    four_run_indices_uint64(x, stride, values, 8, indices, 8);
 }
 
 NSC_FUNCTION void four_uint64(const uint64_t *x, uint64_t *values) {
     four_run_uint64(x, 1, values, 1, 1);
 }
 
-NSC_FUNCTION void four_indices_uint64(const uint64_t *x, uint64_t *values, uint32_t *indices) {
-    four_run_indices_uint64(x, 1, values, 1, indices, 1);
-}
-
-NSC_FUNCTION void four_columns_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values,
-    size_t values_stride) {
+NSC_FUNCTION void four_columns_uint64(const uint64_t *x, size_t count, size_t stride,
+    uint64_t *values, size_t values_stride) {
     uint64_t block[4 * 8];
     const size_t whole = count - count % 8;
     for (size_t s = 0; s < whole; s += 8) {
         four_lanes_uint64(x + s, stride, block);
         for (size_t result = 0; result < 4; ++result)
-            for (size_t lane = 0; lane < 8; ++lane)
+            for (size_t lane = 0; lane < 8; ++lane) {
                 values[result * values_stride + s + lane] = block[result * 8 + lane];
+            }
     }
-    for (size_t s = whole; s < count; ++s) four_run_uint64(x + s, stride, values + s, values_stride, 1);
+    for (size_t s = whole; s < count; ++s)
+        four_run_uint64(x + s, stride, values + s, values_stride, 1);
 }
 
-NSC_FUNCTION void four_columns_indices_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values,
-    size_t values_stride, uint32_t *indices) {
+NSC_FUNCTION void four_rows_uint64(const uint64_t *x, size_t count, size_t stride,
+    uint64_t *values) {
+    uint64_t in[4 * 8], block[4 * 8];
+    const size_t whole = count - count % 8;
+    for (size_t s = 0; s < whole; s += 8) {
+        four_turn_uint64(x + s * stride, stride, in);
+        four_lanes_uint64(in, 8, block);
+        for (size_t lane = 0; lane < 8; ++lane)
+            for (size_t result = 0; result < 4; ++result) {
+                values[(s + lane) * 4 + result] = block[result * 8 + lane];
+            }
+    }
+    for (size_t s = whole; s < count; ++s)
+        four_uint64(x + s * stride, values + s * 4);
+}
+
+/* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
+NSC_INLINE void four_run_indices_uint64(const uint64_t *x, size_t stride, uint64_t *values,
+    size_t values_stride, uint32_t *indices, size_t lanes) {
+    for (size_t lane = 0; lane < lanes; ++lane) {
+        four_pair w[4];
+#define NSC_INPUT(wire) w[wire] = four_item_uint64(x[wire * stride + lane], (uint32_t)wire);
+#define NSC_ORDER(lo, hi) four_order_pair(&w[lo], &w[hi], lanes == 1);
+#define NSC_OUTPUT(result, wire) \
+    indices[result * values_stride + lane] = four_index_uint64(w[wire]); \
+    values[result * values_stride + lane] = four_item_value_uint64(w[wire]);
+        NSC_INPUTS(NSC_INPUT)
+        NSC_COMPARATORS(NSC_ORDER)
+        NSC_OUTPUTS(NSC_OUTPUT)
+#undef NSC_INPUT
+#undef NSC_ORDER
+#undef NSC_OUTPUT
+    }
+}
+
+/* 8 samples at a time, which compilers make vectors of. */
+NSC_FUNCTION void four_lanes_indices_uint64(const uint64_t *x, size_t stride,
+    uint64_t *NSC_RESTRICT values, uint32_t *NSC_RESTRICT indices) {
+    four_run_indices_uint64(x, stride, values, 8, indices, 8);
+}
+
+NSC_FUNCTION void four_indices_uint64(const uint64_t *x, uint64_t *values, uint32_t *indices) {
+    four_run_indices_uint64(x, 1, values, 1, indices, 1);
+}
+
+NSC_FUNCTION void four_columns_indices_uint64(const uint64_t *x, size_t count, size_t stride,
+    uint64_t *values, size_t values_stride, uint32_t *indices) {
     uint64_t block[4 * 8];
     uint32_t places[4 * 8];
     const size_t whole = count - count % 8;
@@ -541,28 +586,8 @@ NSC_FUNCTION void four_columns_indices_uint64(const uint64_t *x, size_t count, s
         four_run_indices_uint64(x + s, stride, values + s, values_stride, indices + s, 1);
 }
 
-/* Turn 8 rows to columns. */
-NSC_FUNCTION void four_turn_uint64(const uint64_t *x, size_t stride, uint64_t *NSC_RESTRICT block) {
-    for (size_t lane = 0; lane < 8; ++lane)
-        for (size_t wire = 0; wire < 4; ++wire)
-            block[wire * 8 + lane] = x[lane * stride + wire];
-}
-
-NSC_FUNCTION void four_rows_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values) {
-    uint64_t in[4 * 8], block[4 * 8];
-    const size_t whole = count - count % 8;
-    for (size_t s = 0; s < whole; s += 8) {
-        four_turn_uint64(x + s * stride, stride, in);
-        four_lanes_uint64(in, 8, block);
-        for (size_t lane = 0; lane < 8; ++lane)
-            for (size_t result = 0; result < 4; ++result)
-                values[(s + lane) * 4 + result] = block[result * 8 + lane];
-    }
-    for (size_t s = whole; s < count; ++s) four_uint64(x + s * stride, values + s * 4);
-}
-
-NSC_FUNCTION void four_rows_indices_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values,
-    uint32_t *indices) {
+NSC_FUNCTION void four_rows_indices_uint64(const uint64_t *x, size_t count, size_t stride,
+    uint64_t *values, uint32_t *indices) {
     uint64_t in[4 * 8], block[4 * 8];
     uint32_t places[4 * 8];
     const size_t whole = count - count % 8;
@@ -576,8 +601,7 @@ NSC_FUNCTION void four_rows_indices_uint64(const uint64_t *x, size_t count, size
             }
     }
     for (size_t s = whole; s < count; ++s)
-        four_indices_uint64(x + s * stride, values + s * 4,
-            indices + s * 4);
+        four_indices_uint64(x + s * stride, values + s * 4, indices + s * 4);
 }
 
 #undef NSC_AT_RUN_TIME

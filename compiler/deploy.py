@@ -1,4 +1,4 @@
-"""Rendering: kernels and filters of packages to the text of a deployed source."""
+"""Deploy: kernels and filters of packages as one C++ source for programs of torch that have no Python."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from nsc import library
-from nsc.compiler.deploy.records import DeployedFilter, DeployedKernel, DeployedSource
-from nsc.compiler.text.lines import wrapped
+from nsc.compiler.text import wrapped
 from nsc.contract.exact import ELEMENTS, ExactSource
 from nsc.contract.interface import function_name
 from nsc.contract.manifest import RelaxedManifest
@@ -55,47 +54,48 @@ def render(
     Raises:
         LoweringError: a package that was compiled with its library in its source.
     """
-    source = DeployedSource(
-        name,
-        command,
-        version,
-        tuple(_kernel(number, kernel) for number, kernel in enumerate(kernels)),
-        tuple(_filter(number, *each) for number, each in enumerate(filters)),
+    text = fill(
+        "deploy/source.cpp.j2",
+        name=name,
+        command=command,
+        version=version,
+        kernels=[_kernel(number, kernel) for number, kernel in enumerate(kernels)],
+        filters=[_filter(number, *each) for number, each in enumerate(filters)],
     )
-    return library.expanded(fill("deploy/source.cpp.j2", source))
+    return library.expanded(text)
 
 
-def _kernel(number: int, kernel: Deployed) -> DeployedKernel:
+def _kernel(number: int, kernel: Deployed) -> dict[str, object]:
+    """Return what the template prints of a kernel; an exact one is beside it, or none."""
     manifest = kernel.manifest
     ranks = [] if manifest.outputs is None else [rank for _, rank in manifest.outputs]
-    texts = (_body(manifest.name, kernel.exact.texts["cpu"]),) if kernel.exact and kernel.dtypes else ()
-    return DeployedKernel(
-        number=number,
-        spec=kernel.spec,
-        name=manifest.name,
-        text=_body(manifest.name, kernel.text),
-        wires=manifest.n,
-        outputs=len(ranks),
-        rank_lines=wrapped([*ranks, 0]),
-        float32=_functions(manifest, "float32"),
-        float64=_functions(manifest, "float64"),
-        exact_texts=texts,
-        sorts=_by_element("exact_sorts", "exact::Network", kernel.dtypes) if texts else "nullptr",
-    )
+    exact = kernel.exact if kernel.dtypes else None
+    return {
+        "number": number,
+        "spec": kernel.spec,
+        "manifest": manifest,
+        "text": _body(manifest.name, kernel.text),
+        "outputs": len(ranks),
+        "rank_lines": wrapped([*ranks, 0]),
+        "float32": _functions(manifest, "float32"),
+        "float64": _functions(manifest, "float64"),
+        "exact_text": _body(manifest.name, exact.texts["cpu"]) if exact else "",
+        "sorts": _by_element("exact_sorts", "exact::Network", kernel.dtypes) if exact else "nullptr",
+    }
 
 
-def _filter(number: int, source: FilterSource, dtypes: Collection[str]) -> DeployedFilter:
+def _filter(number: int, source: FilterSource, dtypes: Collection[str]) -> dict[str, object]:
     planes, rows, columns = source.shape
-    return DeployedFilter(
-        number=number,
-        window=window_name(source.shape, source.rank),
-        name=source.name,
-        text=_body(source.name, source.text),
-        planes=planes,
-        rows=rows,
-        columns=columns,
-        functions=_by_element("filters", "Window", dtypes),
-    )
+    return {
+        "number": number,
+        "window": window_name(source.shape, source.rank),
+        "name": source.name,
+        "text": _body(source.name, source.text),
+        "planes": planes,
+        "rows": rows,
+        "columns": columns,
+        "functions": _by_element("filters", "Window", dtypes),
+    }
 
 
 def _functions(manifest: RelaxedManifest, real: str) -> str:

@@ -1,10 +1,28 @@
-"""Straight-line code: a network's comparators as statements on local variables, a wire each."""
+"""Text: lines of readable length, tables of initialisers, and comparators as straight-line code."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from nsc.compiler.text.lines import filled
+
+def filled(words: Iterable[str], width: int) -> tuple[str, ...]:
+    """Return words, which may have spaces inside, with a space between them, in lines of about a width."""
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > width:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{word}"
+    return tuple(lines)
+
+
+def wrapped(items: Iterable[int | str]) -> tuple[str, ...]:
+    """Return the items of a table, comma-separated, in lines of readable length."""
+    return filled((f"{item}," for item in items), 96)
+
+
+def braced(fields: Iterable[int | str]) -> str:
+    """Return the initialiser of an entry of a table."""
+    return f"{{{', '.join(map(str, fields))}}}"
 
 
 def straight_lines(

@@ -1,0 +1,243 @@
+"""The C header of a network: functions that sort, or select, numbers exactly.
+
+A header has no relaxation, and nothing to load it: a C program includes it. The network stands in it once, as
+a macro that each type's functions apply to their own comparator, or, if it is large, as a table.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nsc.compiler.driver import scheduled_network
+from nsc.compiler.naming import head_of
+from nsc.compiler.network import Network
+from nsc.compiler.request import Request
+from nsc.compiler.schedule import Schedule
+from nsc.compiler.text import braced, filled, wrapped
+from nsc.compiler.verify import Budget, Proof
+from nsc.compiler.windows import Window
+from nsc.contract.c_types import C_TYPES, CType
+from nsc.contract.straight_line import LIMITS
+from nsc.errors import LoweringError
+from nsc.templates import fill
+from nsc.wording import argument, count
+
+# Bytes of the samples of a wire that straight-line code takes at a time: a cache line.
+LINE_BYTES = 64
+# Samples that a network from a table takes at a time, on so many wires at most: more take too much stack.
+TABLE_LANES, MOST_WIRES_IN_LANES = 16, 1024
+_RULE = "-" * 90
+_INFINITY = {32: "0x7f800000u", 64: "UINT64_C(0x7ff0000000000000)"}
+# Bits of a number that holds a key and its place.
+_ITEM_BITS = {8: 32, 16: 32, 32: 64}
+# What the functions that give indices say besides, at the places of header.h.j2.
+_ARGUMENTS = {
+    "parameter": ", uint32_t *indices",
+    "restricted": ", uint32_t *NSC_RESTRICT indices",
+    "argument": ", indices",
+    "places": ", places",
+    "of_sample": ", indices + s",
+    "place": ", (uint32_t)wire",
+}
+
+
+@dataclass(frozen=True)
+class CompiledHeader:
+    """What the stages return for a request of a C header.
+
+    Attributes:
+        network, proof: as of `Compiled`.
+        name: what the file is called before its suffix, and how its functions begin.
+        text: of the file.
+    """
+
+    network: Network
+    proof: Proof
+    name: str
+    text: str
+
+
+def compile_header(request: Request, budget: Budget | None = None) -> CompiledHeader:
+    """Describe, transform, prove and schedule as `compile_network`, and render a C header.
+
+    Args:
+        request: what to compile, as a header. In the place of a network it may name a window of pixels, such
+            as 3x3: the header then filters images.
+        budget: as of `compile_network`.
+
+    Raises:
+        Those of `compile_network`.
+        WindowError: a window of too many values.
+    """
+    request = _with_window(request)
+    budget = Budget() if budget is None else budget
+    scheduled, proof = scheduled_network(request, budget)
+    budget.progress.phase("render")
+    return render_header(request, scheduled, proof)
+
+
+def _with_window(request: Request) -> Request:
+    """Return the request for the smallest network of a window, if that is what its network names."""
+    size = re.fullmatch(r"(\d{1,9})x(\d{1,9})", request.network) if isinstance(request.network, str) else None
+    if size is None:
+        return request
+    rows, columns = int(size[1]), int(size[2])
+    values = Window(1, rows, columns, 0).values
+    outputs = None if request.select is None else request.outputs(values)
+    if outputs is None or len(outputs) != 1:
+        raise LoweringError(
+            f"say which value of {request.network} pixels is selected: {argument('median', True)} of an odd "
+            f"number, or {argument('ranks', values // 2)}"
+        )
+    return replace(request, network="best", n=values, window=(rows, columns))
+
+
+def render_header(request: Request, schedule: Schedule, proof: Proof) -> CompiledHeader:
+    """Return the C header of a schedule; the same arguments, the same text.
+
+    Args:
+        request: what was compiled.
+        schedule: the network as the header's functions run it.
+        proof: that it does what it was compiled for.
+    """
+    head = head_of(request, schedule.network, proof)
+    network, of_wires = schedule.network, request.outputs(schedule.network.n)
+    outputs = [*range(network.n)] if of_wires is None else [*of_wires]
+    pairs = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
+    is_straight = network.size <= LIMITS.header_comparators
+    types = [C_TYPES[name] for name in request.dtypes]
+    lanes = {
+        type_: LINE_BYTES // (type_.bits // 8)
+        if is_straight
+        else TABLE_LANES
+        if network.n <= MOST_WIRES_IN_LANES
+        else 1
+        for type_ in types
+    }
+    stacks = [
+        [_stack(type_, samples, network.n, len(outputs)) for type_ in types for samples in batch]
+        for batch in ([1], {1, *lanes.values()})
+    ]
+    is_one = len(outputs) == 1
+    written = [_type(type_, head.name, lanes[type_]) for type_ in types]
+    words = {form["word"]: form["word_type"] for each in written for form in each["forms"]}
+    has_pairs = words.pop("pair", None) is not None
+    text = fill(
+        "header/header.h.j2",
+        head=head,
+        network=network,
+        outputs=len(outputs),
+        window=request.window and {"rows": request.window[0], "columns": request.window[1]},
+        sample=count(network.n, "value"),
+        result_lines=_result_lines(None if of_wires is None else [*of_wires.values()]),
+        of_one="the result is values[0]" if is_one else "result r is values[r]",
+        of_row="its result is values[s]" if is_one else f"its result r is values[s * {len(outputs)} + r]",
+        of_column="its result is values[s]" if is_one else "its result r is values[r * values_stride + s]",
+        type_names=", ".join(request.dtypes),
+        stack_of_one=_bytes(max(stacks[0])),
+        stack=_bytes(max(stacks[1])),
+        is_straight=is_straight,
+        comparator_lines=_calls(pairs),
+        input_lines=_calls((wire,) for wire in range(network.n)),
+        output_lines=_calls(enumerate(outputs)),
+        pair_lines=wrapped(map(braced, pairs)),
+        output_wire_lines=wrapped(outputs),
+        words=words.items(),
+        has_pairs=has_pairs,
+        types=written,
+    )
+    return CompiledHeader(network, proof, head.name, text)
+
+
+def _type(type_: CType, name: str, lanes: int) -> dict[str, Any]:
+    """Return what the template prints of a type; some of it only floating-point types need.
+
+    A key is a whole number in the order of the values. An item is a key with the place of its value: a word
+    of twice the width, whose lower half is the place, or a pair.
+    """
+    bits = type_.bits
+    is_pair = bits not in _ITEM_BITS
+    item_bits = _ITEM_BITS.get(bits, 0)
+    place_bits = item_bits // 2
+    place = "item.place" if is_pair else f"(item & {_literal((1 << place_bits) - 1, item_bits)})"
+    item_type = f"{name}_pair" if is_pair else f"uint{item_bits}_t"
+    keys = {
+        "has_indices": False,
+        "suffix": "",
+        "word": type_.key.removesuffix("_t"),
+        "word_type": type_.key,
+        "alone": "",
+        "enter": "key",
+        "leave": "value",
+        **dict.fromkeys(_ARGUMENTS, ""),
+    }
+    items = {
+        "has_indices": True,
+        "suffix": "_indices",
+        "word": "pair" if is_pair else f"uint{item_bits}",
+        "word_type": item_type,
+        # What a comparator of pairs is told besides: whether a sample is sorted alone.
+        "alone": ", lanes == 1" if is_pair else "",
+        "enter": "item",
+        "leave": "item_value",
+        **_ARGUMENTS,
+    }
+    return {
+        "name": type_.name,
+        "type": type_.type,
+        "rule": _RULE[len(type_.name) :],
+        "is_float": type_.is_float,
+        "key_type": type_.key,
+        "bits": f"uint{bits}_t",
+        # The bit that makes keys unsigned, 0 where they are.
+        "sign": _literal(1 << bits - 1 if type_.is_signed else 0, bits),
+        "sign_shift": bits - 1,
+        "size_bits": _literal((1 << bits - 1) - 1, bits),
+        "infinity": _INFINITY.get(bits, "0"),
+        "is_pair": is_pair,
+        "item_type": item_type,
+        "item_key": "item.key" if is_pair else f"(item >> {place_bits})",
+        "item_place": f"{place} >> 1" if type_.is_float else place,
+        # The sign that the key of a zero or a NaN does not have.
+        "item_sign": "(item.place & 1)" if is_pair else "(item & 1)",
+        "place_bits": place_bits,
+        "lanes": lanes,
+        "forms": (keys, items),
+    }
+
+
+def _literal(value: int, bits: int) -> str:
+    return f"UINT64_C({value:#x})" if bits == 64 else f"{value:#x}u"
+
+
+def _result_lines(ranks: Sequence[int] | None) -> tuple[str, ...]:
+    """Return in words what a sample's results are."""
+    if ranks is None:
+        return ("Its results are all of them, the smallest first.",)
+    if len(ranks) == 1:
+        return (f"Its result is the value of rank {ranks[0]}; 0 is the smallest.",)
+    names = ", ".join(map(str, ranks))
+    return tuple(textwrap.wrap(f"Its results are the values of ranks {names}; 0 is the smallest.", 112))
+
+
+def _stack(type_: CType, lanes: int, wires: int, outputs: int) -> int:
+    """Return bytes of stack that so many samples with indices take: their items, and blocks of a batch."""
+    size = type_.bits // 8
+    item = _ITEM_BITS.get(type_.bits, 128) // 8
+    blocks = wires * size + outputs * (2 * size + 4) if lanes > 1 else 0
+    return lanes * (wires * item + blocks)
+
+
+def _bytes(number: int) -> str:
+    """Return a number of bytes in words, with 100 more for what a compiler keeps besides."""
+    return f"{number + 100:,} bytes" if number < 1024 else f"{-(-(number + 100) // 1024):,} KB"
+
+
+def _calls(arguments: Iterable[tuple[int, ...]]) -> tuple[str, ...]:
+    """Return C(…) of each, as the lines of a macro: all but the last end in a backslash."""
+    *lines, last = filled((f"C({', '.join(map(str, numbers))})" for numbers in arguments), 108)
+    return (*(f"{line} \\" for line in lines), last)

@@ -1,1 +1,0 @@
-"""Header: from a schedule to the C header of an exact sort or selection."""

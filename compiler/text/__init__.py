@@ -1,1 +1,0 @@
-"""Text: what the emitters of all subjects share: lines of tables, straight-line code, records."""
