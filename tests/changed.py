@@ -12,9 +12,9 @@ ALWAYS = ("tests/test_rooms.py", "tests/test_wording.py")
 TESTS_OF = {
     "benchmarks/": ("tests/test_benchmarks.py",),
     "compiler/": ("tests/compiler/", "tests/test_networks.py"),
-    "compiler/deploy/": ("tests/deploy/",),
+    "compiler/deploy.py": ("tests/deploy/",),
     "compiler/drawing/": ("tests/compiler/test_diagram.py", "tests/compiler/test_explorer_facts.py"),
-    "compiler/header/": ("tests/c/",),
+    "compiler/header.py": ("tests/c/",),
     "docs/": ("tests/test_docs.py", "tests/test_contributing.py"),
     "examples/": ("tests/examples/",),
     "experiments/": ("tests/experiments/",),

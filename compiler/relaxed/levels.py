@@ -184,7 +184,7 @@ def levels(
             f"the CUDA kernels of {schedule.network.counts} have a table of {entries:,} entries, at most "
             f"{most_entries:,} are compiled: use a smaller network, or {argument('targets', ('cpu',))}"
         )
-    cones = light_cones(n, ordered.codelets, ends, TILE_COLUMNS)
+    cones = _light_cones(reached_by, ends, -(-n // TILE_COLUMNS))
     tile_warps = max(1, min(MOST_TILE_WARPS, _power_of_two(n) // WIRES_PER_WARP))
     merge = _merge(ordered, ends, in_front) if merge_layers else None
     tile_lanes = WARP if n <= TILE_COLUMNS else WARP // 2
@@ -245,23 +245,20 @@ def in_levels(schedule: Schedule, in_front: int = 0) -> tuple[Schedule, tuple[in
     return replace(schedule, codelets=ordered), tuple(accumulate(map(len, levels)))
 
 
-def light_cones(n: int, codelets: Sequence[Codelet], ends: Sequence[int], columns: int) -> tuple[Cone, ...]:
+def _light_cones(reached_by: Sequence[int], ends: Sequence[int], blocks: int) -> tuple[Cone, ...]:
     """Return the light cone of each block of columns of P, then all codelets as one more.
 
     Args:
-        n: wires of the network.
-        codelets: its codelets, in the order of their levels.
+        reached_by: for each codelet, in the order of the levels, a bit for each block that reaches it.
         ends: where in them each level ends.
-        columns: columns of a block.
+        blocks: how many blocks there are.
     """
-    blocks_of_codelets = reaching_blocks(n, [codelet.wires for codelet in codelets], columns)
-    blocks = [1 << block for block in range(-(-n // columns))]
     return tuple(
         tuple(
-            tuple(number for number in range(begin, end) if blocks_of_codelets[number] & block)
+            tuple(number for number in range(begin, end) if reached_by[number] & block)
             for begin, end in pairwise([0, *ends])
         )
-        for block in (*blocks, -1)
+        for block in (*(1 << number for number in range(blocks)), -1)
     )
 
 

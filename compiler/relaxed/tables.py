@@ -54,18 +54,18 @@ def merge_layers(schedule: Schedule) -> int:
     Cost: O(size).
     """
     n = schedule.network.n
-    levels = n.bit_length() - 1
-    if schedule.outputs is not None or not FEWEST_MERGED <= n <= MOST_MERGED or n != 1 << levels:
+    layers = n.bit_length() - 1
+    if schedule.outputs is not None or not FEWEST_MERGED <= n <= MOST_MERGED or n != 1 << layers:
         return 0
     network = Network.from_comparators(n, schedule.network.comparators)
-    if not levels <= network.depth == schedule.network.depth:
+    if not layers <= network.depth == schedule.network.depth:
         return 0
-    merge, front = network[-levels:].layers(), network[:-levels].comparators
+    merge, front = network[-layers:].layers(), network[:-layers].comparators
     is_merge = all(
-        np.array_equal(np.sort(layer, 1), _pairs_at_distance(n, n >> level))
-        for level, layer in enumerate(merge, 1)
+        np.array_equal(np.sort(layer, 1), _pairs_at_distance(n, n >> number))
+        for number, layer in enumerate(merge, 1)
     )
-    return levels if is_merge and (front // (n // 2) == front[:, :1] // (n // 2)).all() else 0
+    return layers if is_merge and (front // (n // 2) == front[:, :1] // (n // 2)).all() else 0
 
 
 def _pairs_at_distance(n: int, distance: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,14 @@ from nsc.compiler.schedule.codelets import (
 )
 from nsc.contract.straight_line import LIMITS
 
-# Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
+# Comparators that get straight-line code in CUDA, in the most frequent shapes; the others run from a table.
 STRAIGHT_LINE = LIMITS.codelet_comparators
 # Most comparators of a network that is cut from either end.
 CUT_TWICE = 1 << 20
 # Columns of P whose light cone is taken as one: as many as the widest register has lanes.
 CONE_COLUMNS = 16
 # The cost of running a codelet on a block of columns, in comparators: once for the codelet, for each wire
-# that it loads, and for each comparator that runs from a table.
+# that it loads, and in CUDA for each comparator that runs from a table.
 CODELET_COST = 10
 LOAD_COST = 1
 TABLE_COST = 3
@@ -36,27 +36,16 @@ TABLE_COST = 3
 Halves = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(NamedTuple):
     """The work of a kernel that computes P, a block of CONE_COLUMNS columns at a time, in light cones.
 
     Attributes:
-        codelets: codelets that are run, over all blocks.
-        loads: wires that these load.
-        comparators: comparators in them.
-        by_table: those in shapes that have no straight-line code.
+        comparators: that are run, over all blocks.
+        cost: an estimate of the time, in comparators.
     """
 
-    codelets: int
-    loads: int
     comparators: int
-    by_table: int
-
-    @property
-    def cost(self) -> int:
-        """An estimate of the time, in comparators."""
-        costs = CODELET_COST * self.codelets, LOAD_COST * self.loads, TABLE_COST * self.by_table
-        return sum(costs) + self.comparators
+    cost: int
 
 
 def reaching_blocks(n: int, pieces: Iterable[Sequence[int]], columns: int) -> list[int]:
@@ -91,15 +80,14 @@ def work_on_permutation(n: int, codelets: Sequence[Codelet]) -> Work:
         codelets: its codelets, in running order.
     """
     straight = set(straight_line_shapes(shapes_of(codelets), STRAIGHT_LINE))
-    blocks_run = loads = comparators = by_table = 0
+    comparators = cost = 0
     wires = [codelet.wires for codelet in codelets]
     for codelet, reached_by in zip(codelets, reaching_blocks(n, wires, CONE_COLUMNS), strict=True):
-        blocks = reached_by.bit_count()
-        blocks_run += blocks
-        loads += blocks * len(codelet.wires)
-        comparators += blocks * len(codelet.shape)
-        by_table += 0 if codelet.shape in straight else blocks * len(codelet.shape)
-    return Work(blocks_run, loads, comparators, by_table)
+        blocks, size = reached_by.bit_count(), len(codelet.shape)
+        by_table = 0 if codelet.shape in straight else size
+        comparators += blocks * size
+        cost += blocks * (CODELET_COST + LOAD_COST * len(codelet.wires) + size + TABLE_COST * by_table)
+    return Work(comparators, cost)
 
 
 def straight_line_shapes(shapes: tuple[Shape, ...], straight_line: int) -> tuple[Shape, ...]:

@@ -1,4 +1,4 @@
-"""C headers: what they compute, with what compilers, and that no branch depends on a value."""
+"""C headers that sort wrongly, that a compiler warns of, or that branch on a value."""
 
 from __future__ import annotations
 

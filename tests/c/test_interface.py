@@ -1,4 +1,4 @@
-"""The C header of a package: a C program includes it, calls the built library, and gets torch's results."""
+"""A C header that declares what the built library does not have, or says of it what is not so."""
 
 from __future__ import annotations
 

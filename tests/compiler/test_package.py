@@ -1,3 +1,5 @@
+"""A package that is written in part, over files of the user, or under a name that leaves its folder."""
+
 import json
 import os
 import subprocess
@@ -39,12 +41,20 @@ def test_a_package_is_frozen():
         frozen.files["a"] = "3"
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", "a.b", "", "é", "ﬁ", "1", "if", "a\n", "x" * 250])
+@pytest.mark.parametrize(
+    "name", ["../x", "/tmp/x", "a/b", "a.b", "..", "a b", "a-b", "", "é", "ﬁ", "1a", "a\n"]
+)
 def test_a_name_stays_in_its_folder(name):
     with pytest.raises(LoweringError, match="name"):
         check_name(name)
     with pytest.raises(LoweringError, match="name"):
         Package(name, {})
+
+
+@pytest.mark.parametrize("name", ["if", "None", "_", "__a__", "x" * 250, 3])
+def test_a_name_can_be_imported(name):
+    with pytest.raises(LoweringError, match="name"):
+        check_name(name)
 
 
 def test_every_file_is_written_byte_for_byte(tmp_path):

@@ -1,3 +1,5 @@
+"""Text that changed unseen, that a compiler warns of, or that has paths and words of a user in it."""
+
 import difflib
 import importlib.util
 import math
@@ -51,27 +53,21 @@ def test_golden_text_of_an_error_free_kernel_is_its_difference(generated, tmp_pa
     # Numbers of lines are left out, as any line in front would change them.
     parts = ["@@" if line.startswith("@@") else line for line in list(lines)[2:]]
     generated("odd_even_3_error_free.diff", "\n".join(parts) + "\n")
-    path = tmp_path / "kernel.cpp"
-    path.write_text(text, encoding="utf-8")
-    compiles_without_a_warning(path)
+    compiles_without_a_warning(written(text, tmp_path))
 
 
 @pytest.mark.parametrize("element", ["float32", "int64", "uint8"])
 def test_golden_text_of_an_exact_kernel(element, generated, tmp_path):
     text = compile_exact(4).texts["cpu"]
     generated("best_4_exact.cpp", text)
-    path = tmp_path / "kernel.cpp"
-    path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
-    compiles_without_a_warning(path)
+    compiles_without_a_warning(written(f"#define NSC_ELEMENT {element}\n{text}", tmp_path))
 
 
 @pytest.mark.parametrize("element", ["float64", "uint8"])
 def test_golden_text_of_a_filter(element, generated, tmp_path):
     text = compile_filter(Window.of(3), version="0").package.files["median_3x3.cpp"]
     generated("median_3x3.cpp", text)
-    path = tmp_path / "kernel.cpp"
-    path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
-    compiles_without_a_warning(path)
+    compiles_without_a_warning(written(f"#define NSC_ELEMENT {element}\n{text}", tmp_path))
 
 
 def test_golden_module_of_a_filter(golden):
@@ -87,9 +83,15 @@ def test_an_exact_kernel_of_many_comparators_has_code_for_those_that_repeat():
     assert compile_exact(32).texts["cpu"] == few
 
 
-def compiles_without_a_warning(path):
-    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", INCLUDE]
-    result = subprocess.run(["g++", *flags, str(path)], capture_output=True, text=True, timeout=120)
+def written(text, folder):
+    path = folder / "kernel.cpp"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def compiles_without_a_warning(path, *flags, compiler=("g++", "-fsyntax-only")):
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", INCLUDE, *flags]
+    result = subprocess.run([*compiler, *flags, str(path)], capture_output=True, text=True, timeout=240)
     assert result.returncode == 0, result.stderr
 
 
@@ -122,35 +124,15 @@ def test_the_text_compiles_for_registers_of_every_width(registers, dtype, tmp_pa
         pytest.skip("g++ here does not compile for x86")
     else:
         command = ["g++", f"-march={registers}"]
-    path = tmp_path / "kernel.cpp"
     options = {"relaxation": Relaxation("gaussian", 0.4, error_free=True), "dtypes": (dtype,)}
-    path.write_text(source("bitonic", 17, **options), encoding="utf-8")
-    flags = [
-        "-std=c++17",
-        "-O1",
-        "-fPIC",
-        "-c",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        INCLUDE,
-        "-o",
-        str(tmp_path / "kernel.o"),
-    ]
-    result = subprocess.run([*command, *flags, str(path)], capture_output=True, text=True, timeout=240)
-    assert result.returncode == 0, result.stderr
+    path = written(source("bitonic", 17, **options), tmp_path)
+    compiles_without_a_warning(path, "-fPIC", "-c", "-o", str(tmp_path / "kernel.o"), compiler=command)
 
 
-@pytest.mark.slow("many kernels are built")
-@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+@pytest.mark.slow("kernels are compiled")
 @pytest.mark.parametrize("network", [Network.from_layers(1, []), Network.from_layers(2, [[(0, 1)]])])
-def test_the_smallest_networks_have_valid_text(sigmoid, network, tmp_path):
-    path = tmp_path / "kernel.cpp"
-    path.write_text(source(network, relaxation=Relaxation(sigmoid, 0.0)), encoding="utf-8")
-    result = subprocess.run(
-        ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", INCLUDE, str(path)]
-    )
-    assert result.returncode == 0
+def test_the_smallest_networks_have_valid_text(network, tmp_path):
+    compiles_without_a_warning(written(source(network, relaxation=Relaxation("hard", 0.0)), tmp_path))
 
 
 def test_the_same_request_gives_the_same_bytes():

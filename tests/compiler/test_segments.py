@@ -1,4 +1,4 @@
-"""Straight-line code of exact kernels: segments and calls run a schedule's comparators in its order."""
+"""Segments and calls that do not run a schedule's codelets in its order, or that repeat code."""
 
 from __future__ import annotations
 

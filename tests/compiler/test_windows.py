@@ -1,4 +1,4 @@
-"""Plans of filters: they select the rank, whatever they share and fuse."""
+"""A plan of a filter that selects another rank, because of what its windows share or its loops fuse."""
 
 from __future__ import annotations
 

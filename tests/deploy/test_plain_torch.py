@@ -1,4 +1,4 @@
-"""Models written out in plain torch: programs and ONNX files that need no operator of nsc."""
+"""Models in plain torch that still call an operator of nsc, or that compute other values than its kernels."""
 
 from __future__ import annotations
 
