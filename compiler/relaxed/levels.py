@@ -173,7 +173,7 @@ def levels(
         merge_layers = 0
     in_front = 0
     if merge_layers:
-        schedule, in_front = apart(schedule, merge_layers)
+        schedule, in_front = split_before(schedule, merge_layers)
     ordered, ends = in_levels(schedule, in_front)
     sample_threads = min(MOST_SAMPLE_THREADS, max(LEAST_SAMPLE_THREADS, _power_of_two(n) // 2))
     reached_by = reaching_blocks(n, [codelet.wires for codelet in ordered.codelets], TILE_COLUMNS)
@@ -209,7 +209,7 @@ def levels(
     return Levels(ordered, straight_line, ends, cones, in_rounds, merge, launch)
 
 
-def apart(schedule: Schedule, last: int) -> tuple[Schedule, int]:
+def split_before(schedule: Schedule, last: int) -> tuple[Schedule, int]:
     """Cut a network anew, so that no codelet is on both sides of its last layers, which are a merge.
 
     A codelet of 2^k wires takes k layers of a merge. The layers are shared out, so that no level has codelets

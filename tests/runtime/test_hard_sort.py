@@ -13,7 +13,6 @@ pytest.importorskip("hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from networks import partly_tabled
 
 import nsc
 from nsc.compiler import families
@@ -27,7 +26,7 @@ DTYPES = {"float32": np.int32, "float64": np.int64}
 
 @functools.cache
 def operator(n):
-    return partly_tabled("bitonic", n, dtypes=tuple(DTYPES))  # textbook bitonic: half of it is reversed
+    return nsc.compile("bitonic", n, dtypes=tuple(DTYPES))  # textbook bitonic: half of it is reversed
 
 
 def bits(x):
@@ -252,13 +251,13 @@ def test_torch_sorts_where_there_is_no_compiler(monkeypatch):
 def test_relaxed_kernels_flush_subnormal_numbers():
     """They are common in P, and would take a hundred times as long as other numbers."""
     gaps = torch.tensor([[0.0, 200.0], [0.0, -200.0], [0.0, 88.0], [0.0, -88.0]])
-    op = partly_tabled("bitonic", 2, art_lambda=0)
+    op = nsc.compile("bitonic", 2, art_lambda=0)
     P = op.sort_with_permutation(gaps, 1.0)[1]
     assert P[:, 0, 0].tolist() == [1, 0, 1, 0]
 
 
 def test_threads_keep_their_arithmetic():
-    op = partly_tabled("bitonic", 36)
+    op = nsc.compile("bitonic", 36)
     x = torch.randn(64, 36, requires_grad=True)
     before = torch.get_num_threads()
     torch.set_num_threads(2)

@@ -17,7 +17,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import irregular, partly_tabled
+from networks import irregular
 
 import nsc
 from nsc.compiler.driver import compile_network
@@ -35,7 +35,7 @@ FLOAT32, FLOAT64 = ("float32",), ("float64",)
 @functools.cache
 def operator(network="bitonic", n=8, dtypes=FLOAT32 + FLOAT64, **options):
     """Return an operator; each type that it has takes a build of its own."""
-    return partly_tabled(network, n, dtypes=dtypes, **options)
+    return nsc.compile(network, n, dtypes=dtypes, **options)
 
 
 def oracle(op, x, steepness, payload=None, routing="none"):
@@ -132,7 +132,7 @@ def test_values_and_gradients_are_the_references(sigmoid, art_lambda, error_free
     ],
 )
 def test_every_family_and_size(network, n):
-    check_against_reference(partly_tabled(network, n, dtypes=FLOAT64))
+    check_against_reference(nsc.compile(network, n, dtypes=FLOAT64))
 
 
 def check_against_reference(op):
@@ -470,9 +470,9 @@ def test_the_gradient_is_the_same_whether_weights_were_kept_or_not(n, batch, err
 @SLOW
 @pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 240)])
 def test_irregular_networks(n, size):
-    """The networks exceed a codelet's length and wires, and have more shapes than straight-line code."""
+    """The networks exceed a codelet's length and wires, and have many shapes."""
     check_against_reference(
-        partly_tabled(irregular(n, size, n), name=f"irregular_{n}", dtypes=FLOAT64, unproved=True)
+        nsc.compile(irregular(n, size, n), name=f"irregular_{n}", dtypes=FLOAT64, unproved=True)
     )
 
 

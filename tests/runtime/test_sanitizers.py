@@ -34,8 +34,6 @@ COMMAND = (
 )
 NATIVE = "-march=native"
 
-# In every network some codelets run straight-line code, and others run from a table.
-STRAIGHT_LINE = 100
 REALS = {"float32": "float", "float64": "double"}
 # The case for narrower registers.
 NARROWER = "neighbours"
@@ -78,7 +76,6 @@ def check(case, flags, drivers, tmp_path):
         dtypes=(dtype,),
         unproved=True,
         select=select,
-        straight_line=STRAIGHT_LINE,
     )
     package = compile_network(request).package
     source, program = tmp_path / "kernel.cpp", tmp_path / "program"

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from networks import irregular, partly_tabled
+from networks import irregular
 
 import nsc
 from nsc.compiler.optimize import top_k_candidates
@@ -62,11 +62,11 @@ def selector(case, dtypes):
     [
         *((partial(selector, case), ("float64",)) for case in CASES if case != "one wire"),
         (
-            partial(partly_tabled, irregular(20, 60, 1), select=nsc.ranks(7, 0, 19, 6), straight_line=0),
+            partial(nsc.compile, irregular(20, 60, 1), select=nsc.ranks(7, 0, 19, 6)),
             ("float32",),
         ),
     ],
-    ids=[*(case for case in CASES if case != "one wire"), "from tables"],
+    ids=[*(case for case in CASES if case != "one wire"), "no pattern"],
 )
 def test_values_rows_and_gradients_are_the_references(op, dtypes):
     op = op(dtypes=dtypes)
