@@ -34,7 +34,7 @@ _RULE = "-" * 90
 _INFINITY = {32: "0x7f800000u", 64: "UINT64_C(0x7ff0000000000000)"}
 # Bits of a number that holds a key and its place.
 _ITEM_BITS = {8: 32, 16: 32, 32: 64}
-# What the functions that give indices say besides, at the places of header.h.j2.
+# Parameters and arguments of the functions that give indices, by their places in header.h.j2.
 _ARGUMENTS = {
     "parameter": ", uint32_t *indices",
     "restricted": ", uint32_t *NSC_RESTRICT indices",
@@ -180,7 +180,7 @@ def _type(type_: CType, name: str, lanes: int) -> dict[str, Any]:
         "suffix": "_indices",
         "word": "pair" if is_pair else f"uint{item_bits}",
         "word_type": item_type,
-        # What a comparator of pairs is told besides: whether a sample is sorted alone.
+        # A comparator of pairs is told whether a sample is sorted alone.
         "alone": ", lanes == 1" if is_pair else "",
         "enter": "item",
         "leave": "item_value",

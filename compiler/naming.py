@@ -20,7 +20,7 @@ from nsc.wording import count
 
 @dataclass(frozen=True)
 class Head:
-    """What the first lines of a generated text say.
+    """The first lines of a generated text: its purpose and its origin.
 
     Attributes:
         name: of the package.

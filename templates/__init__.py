@@ -48,7 +48,7 @@ def names(template: str) -> set[str]:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return what reads and fills templates."""
+    """Return the engine that reads and fills templates."""
     return jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         undefined=jinja2.StrictUndefined,

@@ -57,10 +57,10 @@ def butterflies(codelets: Sequence[Codelet]) -> tuple[Butterfly, ...]:
 
 
 def in_butterflies(schedule: Schedule) -> tuple[Schedule, dict[Shape, tuple[Butterfly, ...]]]:
-    """Return the schedule with each codelet's comparators in the order of its butterflies, and these.
+    """Return the schedule in the order of butterflies, and the butterflies of each shape.
 
-    The comparators of a butterfly come one behind the other, so their slots do too. The butterflies stand by
-    the new shapes: their wires are places of the shape, their slots numbers of its comparators.
+    The comparators of a butterfly come one behind the other in their codelet, so their slots do too. Wires of
+    a shape's butterflies are places of the shape, and slots are numbers of its comparators.
 
     Cost: about 10 µs per comparator, most of it for the check of the new schedule.
     """

@@ -51,9 +51,9 @@ class Work(NamedTuple):
 def reaching_blocks(n: int, pieces: Iterable[Sequence[int]], columns: int) -> list[int]:
     """Return for each piece a bit for each block of columns of P: whether the block reaches it.
 
-    That is the light cone of the block; a kernel skips the rest. P starts as the payload I: column c is 1 on
-    wire c alone. A piece changes a column only if one of its wires has a value of that column that is not 0,
-    and behind the piece all of its wires may have one.
+    The pieces that a block reaches are its light cone; a kernel skips the rest. P starts as the payload I:
+    column c is 1 on wire c alone. A piece changes a column only if one of its wires has a value of that
+    column that is not 0, and behind the piece all of its wires may have one.
 
     Args:
         n: wires of the network.

@@ -68,7 +68,7 @@ class Model(torch.nn.Module):
         super().__init__()
         self.scores = torch.nn.Linear(N, N)
         self.sorting = nsc.nn.SortingNetwork("bitonic", N, steepness=10.0)
-        # Of the other arithmetic type.
+        # It has the other arithmetic type.
         options = {"learnable": True, "dtypes": "float64"}
         self.selecting = nsc.nn.SelectionNetwork("odd_even", N, select=nsc.top_k(3), **options)
         # Windows that lie in every way along the axes of an array.

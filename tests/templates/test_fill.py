@@ -14,7 +14,7 @@ from nsc.templates import environment, fill, names, part
 
 FOLDER = Path(nsc.templates.__file__).parent
 TEMPLATES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.j2"))
-# What lays out; whatever else Jinja offers decides.
+# The parts of Jinja that lay out; all others decide.
 LAYOUT = (
     nodes.Template,
     nodes.Output,
