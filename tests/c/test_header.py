@@ -1,4 +1,4 @@
-"""C headers that sort wrongly, that a compiler warns of, or that branch on a value."""
+"""Catches C headers that sort wrongly, that a compiler warns of, or that branch on a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A C header that declares what the built library does not have, or says of it what is not so."""
+"""Catches a C header that declares what the built library does not have, or says of it what is not so."""
 
 from __future__ import annotations
 

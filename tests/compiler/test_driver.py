@@ -1,4 +1,4 @@
-"""A request that is compiled though it is wrong, a name or a command that belongs to another package."""
+"""Catches wrong requests that are compiled, and names and commands that belong to another package."""
 
 import json
 import subprocess

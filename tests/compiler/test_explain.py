@@ -1,4 +1,4 @@
-"""Figures of a schedule that count wrongly, and light cones that leave out what is not zero."""
+"""Catches figures of a schedule that count wrongly, and light cones that leave out what is not zero."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A last merge that is taken apart though it is none, or though the halves meet in front of it."""
+"""Catches a last merge that is taken apart though it is none, or though the halves meet in front of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds that threads cannot run at once, codelets that a light cone misses, spreads without code."""
+"""Catches rounds that threads cannot run at once, codelets that a light cone misses, spreads without code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A package that is written in part, over files of the user, or under a name that leaves its folder."""
+"""Catches a package that is written in part, over files of the user, or outside of its folder."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Text that changed unseen, that a compiler warns of, or that has paths and words of a user in it."""
+"""Catches text that changed unseen, that a compiler warns of, or that has paths and words of a user in it."""
 
 import difflib
 import importlib.util

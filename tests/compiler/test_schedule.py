@@ -1,4 +1,4 @@
-"""Codelets that run other comparators than the network, that no kernel can hold, or that load too often."""
+"""Catches codelets that run another network, that no kernel can hold, or that load too often."""
 
 import itertools
 from collections import Counter

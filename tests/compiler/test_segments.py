@@ -1,4 +1,4 @@
-"""Segments and calls that do not run a schedule's codelets in its order, or that repeat code."""
+"""Catches segments and calls that do not run a schedule's codelets in its order, or that repeat code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deployed operators that give other bits or messages than Python's, or need more than torch's stable ABI."""
+"""Catches deployed operators with other bits or messages than Python's, or that need more than a stable ABI."""
 
 from __future__ import annotations
 

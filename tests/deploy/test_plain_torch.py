@@ -1,4 +1,4 @@
-"""Models in plain torch that still call an operator of nsc, or that compute other values than its kernels."""
+"""Catches models in plain torch that call an operator of nsc, or that compute other values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A misspelt name, a value that is left over or of a wrong type, and a template that decides are refused."""
+"""Catches misspelt names, values that are left over or of a wrong type, and templates that decide."""
 
 import math
 from pathlib import Path
