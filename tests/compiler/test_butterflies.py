@@ -1,4 +1,4 @@
-"""Catches a comparator that butterflies lose, run twice, run in another order or leave single where layers meet."""
+"""Catches comparators that butterflies lose, run twice or out of order, or leave single where layers meet."""
 
 from __future__ import annotations
 

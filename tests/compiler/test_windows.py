@@ -1,4 +1,4 @@
-"""Catches a plan of a filter that selects another rank, because of what its windows share or its loops fuse."""
+"""Catches a plan of a filter that selects another rank, by what its windows share or its loops fuse."""
 
 from __future__ import annotations
 

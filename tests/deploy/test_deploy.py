@@ -1,4 +1,4 @@
-"""Catches deployed operators with other bits or messages than Python's, or that need more than a stable ABI."""
+"""Catches deployed operators with other bits or messages than Python's, or that need more of torch."""
 
 from __future__ import annotations
 
