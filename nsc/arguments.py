@@ -71,9 +71,10 @@ def wholes(values: object) -> tuple[int, ...] | None:
     if isinstance(values, str) or not isinstance(values, Iterable):
         return None
     try:
-        numbers = tuple(whole(value) for value in values)
+        given = tuple(values)
     except TypeError:  # an array of no axis, which says that it is iterable
         return None
+    numbers = given if {*map(type, given)} == {int} else tuple(map(whole, given))
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 

@@ -23,6 +23,7 @@ from nsc.errors import BuildError, ToolchainError, UnprovedError
 from nsc.runtime.locks import Lock
 
 Kernel = TypeVar("Kernel")
+Result = TypeVar("Result")
 
 # Seconds that it takes to look for a kept kernel and to load it.
 _LOADING = 0.01
@@ -92,19 +93,11 @@ class Kind(Generic[Kernel]):
         # Seconds that a kernel would have saved, and their sum at which the next step is taken.
         self._lost, self._limit = 0.0, _LOADING
 
-    def chosen(self, samples: int, values: int, by_peer: Callable[[float], int]) -> Kernel | None:
-        """Return the kernel that serves a call; None: the peer does.
-
-        Args:
-            samples: how many the call has.
-            values: of them together.
-            by_peer: runs the peer on about this share of the samples, and returns their number.
-        """
+    def chosen(self, samples: int, by_peer: Callable[[float], int]) -> Kernel | None:
+        """Return the kernel that serves a call; None: the peer does. Arguments as in `serve`."""
         if _prepared:
             with suppress(UnprovedError):
                 return self.build()
-            return None
-        if samples < LEAST_SAMPLES or values < LEAST_VALUES:
             return None
         if self._by_peer == math.inf:
             if samples * _PROBE < LEAST_SAMPLES:
@@ -147,17 +140,43 @@ class Kind(Generic[Kernel]):
             except (ToolchainError, BuildError) as error:
                 _warn(str(error))
 
-    @contextmanager
-    def timed(self, kernel: Kernel | None, samples: int) -> Iterator[None]:
-        """Note how long some samples take inside the context, by the kernel or by the peer."""
-        begin = time.perf_counter()
-        yield
-        seconds = (time.perf_counter() - begin) / samples
+    def note(self, kernel: Kernel | None, seconds: float) -> None:
+        """Note how long a sample took, by the kernel or by the peer."""
         if kernel is None:
             self._by_peer = min(self._by_peer, seconds)
         else:
             self._by_kernel = min(self._by_kernel, seconds)
             self._trials += 1
+
+
+def serve(
+    find: Callable[[], Kind[Kernel] | None],
+    samples: int,
+    values: int,
+    call: Callable[[Kernel | None], Result],
+    by_peer: Callable[[float], int],
+) -> Result:
+    """Return the result of a call, by its kernel or by the peer.
+
+    Args:
+        find: returns the call's kind; None: no kernel can serve it.
+        samples: how many the call has.
+        values: of them together.
+        call: does the work by a kernel, or by the peer if that is None.
+        by_peer: runs the peer on about this share of the samples, and returns their number.
+
+    Raises:
+        ToolchainError, BuildError: in a block of `prepare`, if the kernel cannot be built.
+    """
+    is_large = samples >= LEAST_SAMPLES and values >= LEAST_VALUES
+    kind = find() if is_large or _prepared else None
+    if kind is None:
+        return call(None)
+    kernel = kind.chosen(samples, by_peer)
+    begin = time.perf_counter()
+    result = call(kernel)
+    kind.note(kernel, (time.perf_counter() - begin) / samples)
+    return result
 
 
 @cache

@@ -233,7 +233,7 @@ import warnings
 import numpy as np
 from scipy import ndimage
 import nsc, nsc.numpy as exact
-from nsc.numpy.kernels import kind_of
+from nsc.join.exact import exact_kind
 x = np.random.default_rng(0).standard_normal((7, 30))
 x[x > 1.5] = np.nan
 x[:6, :8] = np.nan_to_num(x[:6, :8])
@@ -259,7 +259,7 @@ with warnings.catch_warnings(record=True) as caught:
     assert exact.rolling([1.0, 5.0, 2.0], 2).max().tolist()[1:] == [5.0, 5.0]
     assert not caught
     stack = np.random.default_rng(0).random((9, 100_000), dtype=np.float32)
-    kind_of("median", 9, (4, 8), stack, False)._build_seconds = 0
+    exact_kind(9, (4, 8), "float32", False)._build_seconds = 0
     for _ in range(5):
         assert np.array_equal(exact.median(stack, 0), np.median(stack, 0))
 try:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import nsc
 import nsc.numpy as exact
 from nsc.errors import BuildError
-from nsc.numpy import by_numpy
+from nsc.numpy.by_numpy import sort_by_numpy
 from nsc.runtime import choosing
-from nsc.runtime.choosing import Kind
+from nsc.runtime.choosing import Kind, serve
 
 DTYPES = ["bool", "uint8", "int16", "uint32", "int32", "int64", "float16", "float32", "float64"]
 
@@ -38,15 +38,15 @@ def test_numpy_sorts_and_selects_as_kernels_do(data, dtype, n):
     x = np.moveaxis(drawn(data, dtype, (6, n)), -1, axis := data.draw(st.integers(0, 1)))
     order = np.argsort(x, axis=axis, kind="stable")
     descending = np.flip(n - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
-    assert np.array_equal(by_numpy.indices_by_numpy(x, axis, None), order)
-    assert np.array_equal(by_numpy.indices_by_numpy(x, axis, None, descending=True), descending)
+    assert np.array_equal(sort_by_numpy(x, axis, None, False, np.dtype(np.int64)).indices, order)
+    assert np.array_equal(sort_by_numpy(x, axis, None, True, np.dtype(np.int64)).indices, descending)
     k = data.draw(st.integers(1, n))
     some = data.draw(st.permutations(range(n)))[:k]
     for ranks in (None, range(n - 1, n - 1 - k, -1), range(k), some, {0, n // 2, max(0, n // 2 - 1), n - 1}):
         ranks = None if ranks is None else tuple(ranks)
         expected = order if ranks is None else order.take(ranks, axis)
-        assert np.array_equal(by_numpy.indices_by_numpy(x, axis, ranks), expected)
-        values, wanted = by_numpy.values_by_numpy(x, axis, ranks), np.take_along_axis(x, expected, axis)
+        assert np.array_equal(sort_by_numpy(x, axis, ranks, False, np.dtype(np.int64)).indices, expected)
+        values, wanted = sort_by_numpy(x, axis, ranks).values, np.take_along_axis(x, expected, axis)
         assert values.dtype == x.dtype
         assert np.array_equal(values, wanted, equal_nan=x.dtype.kind == "f")
 
@@ -113,10 +113,11 @@ class Clock:
         return Kind(lambda: kept, lambda: self.built.append(self.now) or "kernel", build_seconds, factor)
 
     def call(self, kind, samples, by_kernel=1.0):
-        kernel = kind.chosen(samples, 10 * samples, lambda share: self.passes(3 * 16) or 16)
-        with kind.timed(kernel, samples):
+        def work(kernel):
             self.passes(samples * (by_kernel if kernel else 3.0))
-        return kernel
+            return kernel
+
+        return serve(lambda: kind, samples, 10 * samples, work, lambda share: self.passes(3 * 16) or 16)
 
     def passes(self, seconds):
         self.now += seconds
@@ -197,8 +198,8 @@ print("nsc.compiler.network" in sys.modules, choosing.Kind is not None)
     prepared = "with nsc.numpy.prepare():\n    [call() for call in calls]"
     served = (
         "choosing._LOADING = 0.001\nchoosing.LEAST_SAMPLES = 1\nchoosing.Kind.build = lambda self: None\n"
-        "before = nsc.numpy.kernels.ExactFunction.call\ncalled = []\n"
-        "nsc.numpy.kernels.ExactFunction.call = lambda *a, **k: called.append(0) or before(*a, **k)\n"
+        "before = nsc.numpy.samples.ExactFunction.call\ncalled = []\n"
+        "nsc.numpy.samples.ExactFunction.call = lambda *a, **k: called.append(0) or before(*a, **k)\n"
         "[call() for call in calls]\nassert called"
     )
     environment = {**os.environ, "NSC_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
@@ -224,14 +225,14 @@ building, ends = threading.Event(), threading.Event()
 kinds = [choosing.Kind(lambda: None, lambda: (building.set(), ends.wait())[1], 1.0, 2.0) for _ in range(2)]
 def build():
     with choosing.prepare():
-        kinds[0].chosen(1, 1, lambda share: 1)
+        kinds[0].chosen(1, lambda share: 1)
 threading.Thread(target=build, daemon=True).start()
 building.wait()
 child = os.fork()
 if child == 0:
     ends.set()
     with choosing.prepare():
-        os._exit(0 if [kind.chosen(1, 1, lambda share: 1) for kind in kinds] == [True, True] else 1)
+        os._exit(0 if [kind.chosen(1, lambda share: 1) for kind in kinds] == [True, True] else 1)
 status = os.waitpid(child, 0)[1]
 ends.set()
 os._exit(os.waitstatus_to_exitcode(status))
@@ -377,7 +378,7 @@ def test_small_arrays_are_served_as_others(data, dtype, n):
     for call in calls:
         small = call(x)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("nsc.numpy.small._MOST", 0)
+            patch.setattr("nsc.numpy.calls._SMALL", 0)
             general = call(x)
         assert small.dtype == general.dtype
         assert np.array_equal(small, general, equal_nan=small.dtype.kind == "f")

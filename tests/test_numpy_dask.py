@@ -207,7 +207,7 @@ def test_only_an_axis_in_blocks_is_put_together():
 @pytest.mark.parametrize(("said", "expected"), [({}, 1), ({"workers": 3}, 3)])
 def test_a_block_has_one_thread_unless_the_call_says_more(said, expected, monkeypatch):
     asked = []
-    for module in ("filters", "kernels", "samples"):
+    for module in ("filters", "samples"):
         monkeypatch.setattr(
             f"nsc.numpy.{module}.share_out",
             lambda do, threads, parts: (asked.append(threads), [do(part, parts) for part in range(parts)]),

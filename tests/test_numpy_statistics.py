@@ -16,7 +16,7 @@ from scipy import stats
 
 import nsc
 import nsc.numpy as exact
-from nsc.numpy.methods import METHODS
+from nsc.numpy.rules import METHODS
 
 pytestmark = [
     pytest.mark.slow("arrays of many types are compared with NumPy's"),

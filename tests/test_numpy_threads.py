@@ -14,7 +14,7 @@ import pytest
 
 import nsc
 import nsc.numpy as exact
-from nsc.numpy.threads import thread_count
+from nsc.numpy.calls import thread_count
 from nsc.runtime import threads
 from nsc.runtime.exact.kernel import ExactFunction
 
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.usefixtures("kernels")
 def number(monkeypatch):
     """Nothing is set, before a test and after it."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("nsc.numpy.threads._number", None)
+    monkeypatch.setattr("nsc.numpy.calls._threads", None)
 
 
 @pytest.fixture
 def asked(monkeypatch):
     """Return a list of the numbers of threads that calls ask for."""
     numbers = []
-    for module in ("filters", "kernels", "samples"):
+    for module in ("filters", "samples"):
         monkeypatch.setattr(
             f"nsc.numpy.{module}.share_out",
             lambda do, threads, work: (numbers.append(threads), do(0, 1)),
@@ -42,7 +42,7 @@ def asked(monkeypatch):
 
 def test_the_number_of_the_process_is_that_of_calls(asked, monkeypatch):
     x = np.random.default_rng(0).random((5, 6))
-    monkeypatch.setattr("nsc.numpy.threads.LEAST_VALUES", 1)
+    monkeypatch.setattr("nsc.numpy.calls._LEAST_VALUES", 1)
     calls = (
         lambda **more: exact.sort(x, **more),
         lambda **more: exact.argsort(x, **more),
@@ -60,7 +60,7 @@ def test_the_number_of_the_process_is_that_of_calls(asked, monkeypatch):
         for call in calls:
             asked.clear()
             call(**said)
-            assert {*asked} == {expected}
+            assert max(asked) == expected  # a block has one
 
 
 def test_without_a_number_it_is_that_of_the_environment_or_the_cores(monkeypatch):

@@ -22,13 +22,19 @@ A call uses the cores that this process may use, or as many threads as `set_num_
 from __future__ import annotations
 
 from nsc.contract.exact import MOST
+from nsc.numpy.calls import Sorted, get_num_threads, set_num_threads
 from nsc.numpy.filters import median_filter, rank_filter
-from nsc.numpy.kernels import Sorted
 from nsc.numpy.moving import Rolling, rolling
-from nsc.numpy.quantiles import nanpercentile, nanquantile, percentile, quantile
 from nsc.numpy.sorting import argsort, select, sort, topk
-from nsc.numpy.statistics import median, nanmedian, trimmed_mean
-from nsc.numpy.threads import get_num_threads, set_num_threads
+from nsc.numpy.statistics import (
+    median,
+    nanmedian,
+    nanpercentile,
+    nanquantile,
+    percentile,
+    quantile,
+    trimmed_mean,
+)
 from nsc.runtime.choosing import prepare
 
 __all__ = [

@@ -1,49 +1,74 @@
-"""Sorting and selection along an axis in NumPy's vectorised steps: what serves where no kernel does.
+"""NumPy's way: it sorts, selects and filters in vectorised steps, where no kernel serves.
 
 Kernels give the same results, but for signs: here a sort of values alone may leave -0 and 0 in any order.
+The functions of small arrays take those that NumPy's own serve, and raise otherwise; see `calls.public`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from nsc.numpy.arrays import Array
+from nsc.contract.windows import Mode
+from nsc.numpy.calls import Array, Sorted
+
+# The ranks that are results, in their order; None: all, ascending.
+Ranks = tuple[int, ...] | None
 
 # To select more runs of ranks than this takes NumPy about as long as a sort.
 _MOST_RUNS = 4
-# From this length on, rows in which equal values lie on the border of what is selected are done one by one.
-_LONG = 256
 # Fewer values are sorted by argsort, more as whole numbers that hold a value and its place.
 _FEW = 256
+# Values of windows that are written out at a time.
+_WRITTEN = 1 << 22
+_LARGEST = float(np.finfo(np.float32).max)
 
 
-def values_by_numpy(x: Array, axis: int, ranks: Sequence[int] | None, descending: bool = False) -> Array:
-    """Return the sorted values along an axis, or the values of some ranks, in the order of the ranks."""
-    if ranks is None:
+def sort_by_numpy(
+    x: Array, axis: int, ranks: Ranks, descending: bool = False, index_dtype: np.dtype[Any] | None = None
+) -> Sorted:
+    """Sort or select along an axis.
+
+    Args:
+        x: an array with at least one value.
+        axis: from 0 on.
+        ranks: which results are wanted.
+        descending: whether the largest value comes first; only where all ranks are results.
+        index_dtype: the type of places, where ties keep their order; None: places are left empty.
+    """
+    if index_dtype is None and ranks is None:
         values = x.copy(order="C")
         values.sort(axis=axis)
-        return np.ascontiguousarray(np.flip(values, axis)) if descending else values
+        return Sorted(np.ascontiguousarray(np.flip(values, axis)) if descending else values, np.empty(0))
     # NumPy selects along the last axis several times as fast as along others.
     is_last = axis == x.ndim - 1
-    rows = (x if is_last else np.moveaxis(x, axis, -1)).copy(order="C")
-    found = _values_of(rows, ranks)
-    return np.ascontiguousarray(found if is_last else np.moveaxis(found, -1, axis))
-
-
-def indices_by_numpy(x: Array, axis: int, ranks: Sequence[int] | None, descending: bool = False) -> Array:
-    """Return the places of the sorted values along an axis, or of some ranks; ties keep their order."""
-    is_last = axis == x.ndim - 1
-    rows = np.ascontiguousarray(x if is_last else np.moveaxis(x, axis, -1))
+    rows = x if is_last else np.moveaxis(x, axis, -1)
+    if index_dtype is None:
+        assert ranks is not None
+        found = _values_of(rows.copy(order="C"), ranks)
+        return Sorted(np.ascontiguousarray(found if is_last else np.moveaxis(found, -1, axis)), np.empty(0))
+    rows = np.ascontiguousarray(rows)
     n = rows.shape[-1]
-    if ranks is None:
-        # In descending order ties keep their order too: the flipped array is sorted, and its result flipped.
-        found = n - 1 - _order(rows[..., ::-1])[..., ::-1] if descending else _order(rows)
+    if ranks is not None:
+        places = _places_of(rows.reshape(-1, n), ranks).reshape(*rows.shape[:-1], len(ranks))
+    elif descending:  # ties keep their order too: the flipped array is sorted, and its result flipped
+        places = n - 1 - _order(rows[..., ::-1])[..., ::-1]
     else:
-        flat = _places_of(rows.reshape(-1, n), ranks)
-        found = flat.reshape(*rows.shape[:-1], len(ranks))
-    return np.ascontiguousarray(found if is_last else np.moveaxis(found, -1, axis))
+        places = _order(rows)
+    places = np.ascontiguousarray(places if is_last else np.moveaxis(places, -1, axis))
+    return Sorted(taken(x, places, axis), places.astype(index_dtype, copy=False))
+
+
+def taken(x: Array, places: Array, axis: int) -> Array:
+    """Return the values at places along an axis."""
+    if x.size == x.shape[axis]:  # `take` needs half of the time, but knows one sample alone
+        values: Array = x.reshape(-1).take(places)
+        return values
+    return np.take_along_axis(x, places, axis)
 
 
 def _values_of(rows: Array, ranks: Sequence[int]) -> Array:
@@ -76,6 +101,9 @@ def _values_of(rows: Array, ranks: Sequence[int]) -> Array:
 
 def _runs_of(ranks: Sequence[int]) -> list[tuple[int, int]]:
     """Return the first and the last of ranks that follow each other."""
+    low, high = min(ranks), max(ranks)
+    if high - low == len(ranks) - 1:
+        return [(low, high)]
     runs: list[tuple[int, int]] = []
     for rank in sorted(ranks):
         if runs and runs[-1][1] == rank - 1:
@@ -87,38 +115,27 @@ def _runs_of(ranks: Sequence[int]) -> list[tuple[int, int]]:
 
 def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
     """Return the places of some ranks of rows; of equal values the one in front has the lower rank."""
-    n, count = rows.shape[-1], len(ranks)
-    low, high = min(ranks), max(ranks)
+    n, count, low, high = rows.shape[-1], len(ranks), min(ranks), max(ranks)
     if high - low + 1 != count or (low > 0 and high < n - 1) or count > n // 8:
         return _order(rows)[:, list(ranks)]
-    border = low if low else high
-    edge = _values_of(rows.copy(), [border])
-    # Comparisons with NaN are false: NaN lies behind a lower edge. A row with an edge of NaN is done alone.
+    edge = _values_of(rows.copy(), [low or high])
+    # Comparisons with NaN are false, so NaN lies behind an edge.
     with np.errstate(invalid="ignore"):
         is_chosen = ~(rows < edge) if low else rows <= edge
-    counts = np.count_nonzero(is_chosen, axis=-1)
-    is_plain = counts == count
+        surplus = np.count_nonzero(is_chosen, axis=-1, keepdims=True) - count
+        if (surplus > 0).any():  # of equal values on the border the first or the last ones go
+            is_edge = rows == edge
+            which = np.cumsum(is_edge, axis=-1)
+            is_chosen &= ~(is_edge & (which <= surplus if low else which > which[:, -1:] - surplus))
     listed = [rank - low for rank in ranks]
     found = np.empty((len(rows), count), np.int64)
-    if is_plain.all():
-        found[:] = _ordered(rows, _columns_of(is_chosen, count))[:, listed]
-        return found
-    found[is_plain] = _ordered(rows[is_plain], _columns_of(is_chosen[is_plain], count))[:, listed]
-    others = np.flatnonzero(~is_plain)
-    if n < _LONG:
-        found[others] = _order(rows[others])[:, list(ranks)]
-        return found
-    for row in others:
-        places = np.flatnonzero(is_chosen[row]) if counts[row] > count else np.arange(n)
-        chosen = _ordered(rows[row : row + 1], places[np.newaxis])[0]
-        found[row] = (chosen[len(chosen) - count :] if low else chosen[:count])[listed]
+    is_plain = np.count_nonzero(is_chosen, axis=-1) == count
+    plain: Any = slice(None) if is_plain.all() else is_plain
+    places = np.flatnonzero(is_chosen[plain]).reshape(-1, count) % n
+    found[plain] = _ordered(rows[plain], places)[:, listed]
+    if not is_plain.all():  # the edge is NaN
+        found[~is_plain] = _order(rows[~is_plain])[:, list(ranks)]
     return found
-
-
-def _columns_of(is_chosen: Array, count: int) -> Array:
-    """Return the columns of what is chosen, so many in each row."""
-    columns: Array = np.flatnonzero(is_chosen).reshape(-1, count) % is_chosen.shape[1]
-    return columns
 
 
 def _ordered(rows: Array, places: Array) -> Array:
@@ -157,3 +174,186 @@ def _keys(rows: Array) -> Array:
     bits ^= (bits >> 31) & np.int32(0x7FFFFFFF)
     np.copyto(bits, np.int32(0x7FFFFFFF), where=np.isnan(rows))
     return np.asarray(bits, np.int64)
+
+
+def filter_by_numpy(
+    x: Array, sizes: Sequence[int], before: Sequence[int], rank: int, mode: Mode, outside: Array
+) -> Array:
+    """Return the value of a rank of the window around each value.
+
+    Args:
+        x: an array with at least one value.
+        sizes, before: the window along each axis, and how many places before its value it begins.
+        rank: 0 the smallest.
+        mode, outside: what stands outside of the array, and its value for the mode constant.
+    """
+    padded = np.ascontiguousarray(x)
+    for axis, (size, first) in enumerate(zip(sizes, before, strict=True)):
+        if size > 1:
+            padded = _extended(padded, axis, size, first, mode, outside)
+    volume = math.prod(sizes)
+    if rank in (0, volume - 1):
+        return extremes(padded, sizes, is_least=rank == 0)
+    windows = windows_of(padded, sizes)
+    values = np.empty(x.shape, x.dtype)
+    step = max(1, _WRITTEN // (math.prod(x.shape[1:]) * volume))
+    for start in range(0, len(x), step):
+        some = np.array(windows[start : start + step])
+        rows = some.reshape(*some.shape[: x.ndim], volume)
+        rows.partition(rank, axis=-1)
+        values[start : start + step] = rows[..., rank]
+    return values
+
+
+def windows_of(x: Array, sizes: Sequence[int]) -> Array:
+    """Return all windows inside an array in C order; NumPy has a slower function for it."""
+    places = (length - size + 1 for length, size in zip(x.shape, sizes, strict=True))
+    windows: Array = np.ndarray((*places, *sizes), x.dtype, x, 0, (*x.strides, *x.strides))
+    return windows
+
+
+def _extended(x: Array, axis: int, size: int, before: int, mode: Mode, outside: Array) -> Array:
+    """Return an array extended along an axis by what windows of a size reach."""
+    extended: Array = x.take(_places(x.shape[axis], size, before, mode), axis)
+    if mode is Mode.CONSTANT:
+        ends = np.moveaxis(extended, axis, 0)
+        ends[:before] = outside
+        ends[len(ends) - (size - 1 - before) :] = outside
+    return np.ascontiguousarray(extended)
+
+
+@lru_cache(maxsize=64)
+def _places(length: int, size: int, before: int, mode: Mode) -> Array:
+    """Return which value of an axis stands at each place of an extended one."""
+    places = np.arange(-before, length + size - 1 - before)
+    if mode is Mode.WRAP:
+        return places % length
+    if mode in (Mode.NEAREST, Mode.CONSTANT) or length == 1:
+        return places.clip(0, length - 1)
+    # A row and its reversal repeat; a mirrored row lacks both ends in the reversal.
+    period = 2 * length - (2 if mode is Mode.MIRROR else 0)
+    places %= period
+    return np.minimum(places, period - (0 if mode is Mode.MIRROR else 1) - places)
+
+
+def extremes(x: Array, sizes: Sequence[int], is_least: bool) -> Array:
+    """Return the least value of each window inside an array, or the greatest; NaN is larger than every
+    number.
+
+    Cost: a pass over the array for each bit of each size. Windows of 2, 4, 8 … values are made of two
+    halves, and the wanted one of two that overlap.
+    """
+    join = np.fmin if is_least else np.maximum
+    for axis, size in enumerate(sizes):
+        if size == 1:
+            continue
+        along = np.moveaxis(x, axis, 0)
+        width = 1
+        while 2 * width <= size:
+            along, width = join(along[:-width], along[width:]), 2 * width
+        rest = size - width
+        x = np.moveaxis(join(along[: len(along) - rest], along[rest:]) if rest else along, 0, axis)
+    return np.ascontiguousarray(x)
+
+
+def small_sort(array: Array, axis: int = -1) -> Array:
+    if type(axis) is not int:
+        raise TypeError
+    x: Array = array.copy()
+    x.sort(axis)
+    return x
+
+
+def small_argsort(array: Array, axis: int = -1) -> Array:
+    if type(axis) is not int:
+        raise TypeError
+    order: Array = array.argsort(axis, kind="stable")
+    return order
+
+
+def small_topk(array: Array, k: int, axis: int = -1, *, largest: bool = True) -> Sorted:
+    n = array.size
+    if (
+        array.shape != (n,)
+        or axis != -1
+        or type(k) is not int
+        or not 1 <= k <= n
+        or type(largest) is not bool
+    ):
+        raise ValueError
+    part = slice(None, -k - 1, -1) if largest else slice(k)
+    if 4 * k < n:  # few values are selected, and then sorted
+        border = n - k if largest else k - 1
+        places = array.argpartition(border)
+        edge, some = array[places[border]], places[border:] if largest else places[:k]
+        # Of values that are equal on the border NumPy takes any. Comparisons with NaN are false.
+        if np.count_nonzero(array < edge if largest else array <= edge) == border + (not largest):
+            some.sort()
+            values = array[some]
+            order = values.argsort(kind="stable")[part]
+            return Sorted(values[order], some[order])
+    order = array.argsort(kind="stable")[part]
+    return Sorted(array[order], order)
+
+
+def small_select(array: Array, wanted: int, axis: int = -1) -> Any:
+    if axis != -1 or type(wanted) is not int:
+        raise ValueError
+    x = array.copy()
+    x.partition(wanted)
+    return x[..., wanted].copy()
+
+
+def small_median(array: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    _check(axis, keepdims)
+    if keepdims or (axis is not None and array.ndim > 1):
+        with np.errstate(all="ignore"):
+            return np.median(array, axis, keepdims=keepdims)
+    if axis not in (None, 0, -1):
+        raise ValueError
+    # One sample takes a tenth of NumPy's time.
+    x = array.flatten()
+    x.sort()
+    n, last = x.size, x[-1]
+    if last != last:
+        return last
+    number = array.dtype.type if array.dtype.kind == "f" else np.float64
+    # In float64 nothing warns, and the sum of two values is exact or rounded as in their own type.
+    low, high = float(x[(n - 1) // 2]), float(x[n // 2])
+    if n % 2 == 0:
+        low = (low + high) / 2
+        if number is np.float32 and abs(low) > _LARGEST / 2:  # the sum overflows
+            low = math.copysign(math.inf, low)
+    return number(low)
+
+
+def small_nanmedian(array: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError  # NumPy warns of samples without a number
+    return small_median(array, axis, keepdims=keepdims)
+
+
+def small_quantile(array: Array, q: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    return _quantile(np.quantile, array, q, axis, keepdims)
+
+
+def small_percentile(array: Array, q: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    return _quantile(np.percentile, array, q, axis, keepdims)
+
+
+def _quantile(numpys: Any, array: Array, q: Any, axis: int | None, keepdims: bool) -> Any:
+    _check(axis, keepdims)
+    if not {*map(type, q if type(q) is list else [q])} <= {int, float}:
+        raise TypeError
+    if array.dtype.kind != "f":
+        if array.itemsize > 4:
+            raise TypeError  # NumPy's differences may not fit
+        array = array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return numpys(array, q, axis, keepdims=keepdims)
+
+
+def _check(axis: object, keepdims: object) -> None:
+    """Leave arguments that NumPy takes and nsc refuses to the general way."""
+    if (axis is not None and type(axis) is not int) or type(keepdims) is not bool:
+        raise TypeError

@@ -16,10 +16,9 @@ from nsc.contract.window import Window
 from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.join.windows import filter_kind
-from nsc.numpy.arrays import NAMES, Array, read, some_of
-from nsc.numpy.chunks import Reach, around, by_blocks
-from nsc.numpy.threads import thread_count
-from nsc.numpy.windows import filter_by_numpy
+from nsc.numpy.by_numpy import filter_by_numpy
+from nsc.numpy.calls import NAMES, Array, public, read, some_of, thread_count
+from nsc.runtime.choosing import serve
 from nsc.runtime.threads import parts_of, share_out
 from nsc.runtime.windows.kernel import FilterFunction, Images
 
@@ -46,17 +45,20 @@ def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
     return listed
 
 
-def _reach(ndim: int, options: Mapping[str, Any]) -> Reach:
-    """Return how far the windows of a call reach along each axis."""
+def _reach(ndim: int, options: Mapping[str, Any]) -> tuple[list[tuple[int, int]], bool]:
+    """Return how far windows reach along each axis, and whether they go on at the other end."""
     sizes = _sizes("filter", ndim, options["size"])
-    before = [
-        size // 2 + shift for size, shift in zip(sizes, origins_of(sizes, options["origin"]), strict=True)
-    ]
+    before = _before(sizes, origins_of(sizes, options["origin"]))
     sides = [(first, size - 1 - first) for size, first in zip(sizes, before, strict=True)]
     return sides, options["mode"] == "wrap"
 
 
-@by_blocks(around(_reach))
+def _before(sizes: tuple[int, ...], origins: tuple[int, ...]) -> list[int]:
+    """Return how many places before its value a window begins along each axis."""
+    return [size // 2 + origin for size, origin in zip(sizes, origins, strict=True)]
+
+
+@public(reach=_reach)
 def median_filter(
     array: ArrayLike,
     size: Any,
@@ -100,7 +102,7 @@ def median_filter(
     return _filter("median_filter", array, None, size, mode, cval, origin, workers)
 
 
-@by_blocks(around(_reach))
+@public(reach=_reach)
 def rank_filter(
     array: ArrayLike,
     rank: int,
@@ -141,43 +143,38 @@ def _filter(
         raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
     sizes = _sizes(function, x.ndim, size)
     origins = origins_of(sizes, origin)
-    outside = _outside(function, x.dtype, cval)
-    wide = [axis for axis in range(x.ndim) if sizes[axis] > 1]
-    if not wide or wide[-1] - wide[0] < 3:
-        folded = _fold(sizes, origins)
-        if folded.is_column or math.prod(x.shape[x.ndim - folded.behind :]) <= MOST_CHANNELS:
-            return _filtered(x, sizes, origins, rank, MODES[mode], outside, threads)
-    # The axes of the window go last, which copies the array.
-    order = [*(axis for axis in range(x.ndim) if axis not in wide), *wide]
-    sizes, origins = (tuple(numbers[axis] for axis in order) for numbers in (sizes, origins))
-    values = _filtered(x.transpose(order), sizes, origins, rank, MODES[mode], outside, threads)
-    return np.ascontiguousarray(values.transpose(np.argsort(order)))
-
-
-def _filtered(
-    x: Array,
-    sizes: tuple[int, ...],
-    origins: tuple[int, ...],
-    rank: int | None,
-    mode: Mode,
-    outside: Array,
-    threads: int,
-) -> Array:
-    folded = _fold(sizes, origins)
+    outside, stands = _outside(function, x.dtype, cval), MODES[mode]
+    axes = _axes(x.shape, sizes, origins)
+    shape, is_moved = x.shape, axes != sorted(axes)
+    if is_moved:
+        x = x.transpose(axes)
+        sizes, origins = (tuple(numbers[axis] for axis in axes) for numbers in (sizes, origins))
+    folded, before = _fold(sizes, origins), _before(sizes, origins)
     window = _upper_median(folded.window) if rank is None else Window.of(folded.window, rank)
     if not x.size:
-        return np.empty(x.shape, x.dtype)
-    kind = filter_kind(window, NAMES[x.dtype], Images.without_gaps(x.shape, folded).channels)
-    before = [size // 2 + origin for size, origin in zip(sizes, origins, strict=True)]
+        return np.empty(shape, x.dtype)
 
     def by_numpy(x: Array) -> Array:
-        return filter_by_numpy(x, sizes, before, window.rank, mode, outside)
+        return filter_by_numpy(x, sizes, before, window.rank, stands, outside)
 
-    kernel = kind.chosen(x.size, x.size * window.values, lambda share: by_numpy(some_of(x, share)).size)
-    with kind.timed(kernel, x.size):
-        if kernel is None:
-            return by_numpy(x)
-        return by_kernel(kernel, x, folded, mode, outside, threads)
+    values = serve(
+        lambda: filter_kind(window, NAMES[x.dtype], Images.without_gaps(x.shape, folded).channels),
+        x.size,
+        x.size * window.values,
+        lambda kernel: by_kernel(kernel, x, folded, stands, outside, threads) if kernel else by_numpy(x),
+        lambda share: by_numpy(some_of(x, share)).size,
+    )
+    return np.ascontiguousarray(values.transpose(np.argsort(axes))) if is_moved else values
+
+
+def _axes(shape: tuple[int, ...], sizes: tuple[int, ...], origins: tuple[int, ...]) -> list[int]:
+    """Return the axes of an array as kernels read them: as they are, or else those of the window last."""
+    wide = [axis for axis, size in enumerate(sizes) if size > 1]
+    if not wide or wide[-1] - wide[0] < 3:
+        folded = _fold(sizes, origins)
+        if folded.is_column or math.prod(shape[len(shape) - folded.behind :]) <= MOST_CHANNELS:
+            return [*range(len(shape))]
+    return [*(axis for axis in range(len(shape)) if axis not in wide), *wide]
 
 
 def by_kernel(
@@ -212,6 +209,8 @@ _fold = cache(fold)
 
 
 def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:
+    if type(cval) is float and cval == 0:  # as nearly all calls say
+        return np.array(cval, dtype)
     number = real(cval)
     if number is None and not isinstance(cval, bool):
         raise OperandError(f"nsc.numpy.{function}: cval must be a number, got {cval!r}")

@@ -6,13 +6,13 @@ import importlib.util
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nsc.arguments import flag, is_name, whole
+from nsc.arguments import flag, whole
 from nsc.contract.exact import MOST
 from nsc.contract.folding import fold
 from nsc.contract.window import MOST_VALUES
@@ -20,17 +20,13 @@ from nsc.contract.windows import Mode
 from nsc.errors import OperandError, OperandTypeError
 from nsc.join.exact import exact_kind
 from nsc.join.windows import rolling_kind
-from nsc.numpy.arrays import NAMES, Array, axis_of, read
-from nsc.numpy.chunks import Reach, around, by_blocks, is_chunked, read_chunked
+from nsc.numpy.by_numpy import extremes, windows_of
+from nsc.numpy.calls import NAMES, Array, axis_of, is_chunked, public, read, thread_count
 from nsc.numpy.filters import by_kernel
-from nsc.numpy.methods import METHODS
-from nsc.numpy.quantiles import levels_of, rule_of
-from nsc.numpy.reducing import Rule, at_place, of_numbers
-from nsc.numpy.samples import each_block
-from nsc.numpy.statistics import MEDIAN, float_of
-from nsc.numpy.threads import thread_count
-from nsc.numpy.windows import extremes, windows_of
-from nsc.runtime.choosing import Kind
+from nsc.numpy.rules import Rule, levels_of, rule_of
+from nsc.numpy.samples import Statistic, each_block
+from nsc.numpy.statistics import MEDIAN, at_place, float_of, of_numbers
+from nsc.runtime.choosing import Kind, serve
 from nsc.runtime.exact.kernel import ExactFunction
 from nsc.runtime.windows.kernel import FilterFunction
 
@@ -113,15 +109,15 @@ class Rolling:
         return _statistic(self._x, name, arguments, *self._places, workers=self._workers)
 
 
-def _reach(ndim: int, options: Mapping[str, Any]) -> Reach:
-    """Return how far the windows of a statistic reach along each axis."""
+def _reach(ndim: int, options: Mapping[str, Any]) -> tuple[list[tuple[int, int]], bool]:
+    """Return how far windows reach along each axis; they do not go on at the other end."""
     ahead = options["ahead"]
     sides = [(0, 0)] * ndim
     sides[options["axis"]] = options["window"] - 1 - ahead, ahead
     return sides, False
 
 
-@by_blocks(around(_reach))
+@public(reach=_reach)
 def _statistic(
     array: Array,
     name: str,
@@ -177,11 +173,7 @@ class _Windows:
         return self._by_bottleneck("move_max") if _bottleneck() else self._extremes(-np.inf, is_least=False)
 
     def quantile(self, q: float, method: str) -> Array:
-        if not is_name(method, METHODS):
-            raise OperandError(
-                f"nsc.numpy.rolling: method must be one of {', '.join(METHODS)}, got {method!r}"
-            )
-        level = levels_of("rolling", q)
+        level = levels_of("rolling", q, method)
         if level.ndim:
             raise OperandTypeError(f"nsc.numpy.rolling: q must be one real number, got {q!r}")
         # NaN needs a floating-point type.
@@ -224,36 +216,33 @@ class _Windows:
         """Return the statistic of all windows, which bottleneck may serve until kernels do."""
         if not self.rows.size or self.least > self.window:
             return np.full(self.rows.shape, np.nan, dtype)
+        has_nan = self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
+        if has_nan and not has_peer:
+            return self._sorted(rule, dtype)
+        place = rule.places(self.window)[0]
+        ranks = tuple(sorted({place.low, place.high}))
+
+        def find() -> Kind[Any] | None:
+            if self.window > (MOST if has_nan else MOST_VALUES):
+                return None
+            if has_nan:
+                return exact_kind(self.window, None, float_of(self.rows).name, False, "bottleneck")
+            return rolling_kind(self.window, ranks, NAMES[self.rows.dtype], has_peer)
 
         def by_peer(windows: _Windows) -> Array:
             if has_peer:
                 return windows._by_bottleneck("move_median")
-            if windows._has_nan():
-                return windows._sorted(rule, dtype)
             return windows._joined(rule, dtype, windows._by_peer)
 
-        kind: Kind[Any] | None = None
-        by_kernel: Callable[[Any], Array]
-        if self._has_nan():
-            # Without bottleneck `_sorted` chooses for itself what sorts.
-            if has_peer and self.window <= MOST:
-                kind = exact_kind(self.window, None, float_of(self.rows).name, False, "bottleneck")
-            by_kernel = partial(self._sorted, rule, dtype)
-        else:
-            place = rule.places(self.window)[0]
-            ranks = tuple(sorted({place.low, place.high}))
-            if self.window <= MOST_VALUES:
-                kind = rolling_kind(self.window, ranks, NAMES[self.rows.dtype], has_peer)
-            by_kernel = partial(self._filtered, rule, dtype, ranks)
-        if kind is None:
-            return by_peer(self)
-        count = self.rows.size
-        kernel = kind.chosen(count, count * self.window, lambda share: by_peer(self._some(share)).size)
-        with kind.timed(kernel, count):
-            return by_peer(self) if kernel is None else by_kernel(kernel)
+        def call(kernel: Any) -> Array:
+            if kernel is None:
+                return by_peer(self)
+            if has_nan:
+                return self._sorted(rule, dtype, kernel)
+            return self._filtered(rule, dtype, ranks, kernel)
 
-    def _has_nan(self) -> bool:
-        return self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
+        count = self.rows.size
+        return serve(find, count, count * self.window, call, lambda share: by_peer(self._some(share)).size)
 
     def _some(self, share: float) -> _Windows:
         """Return the windows of about a share of the values."""
@@ -335,15 +324,8 @@ class _Windows:
         outer, count, _ = windows.shape
         results = np.empty((1, outer, count), dtype)
         if results.size:
-            each_block(
-                "rolling",
-                windows.swapaxes(1, 2),
-                None,
-                lambda block: of_numbers(block.values, rule, self.least),
-                results,
-                self.threads,
-                kernel=kernel,
-            )
+            statistic = Statistic(lambda block: of_numbers(block.values, rule, self.least))
+            each_block(windows.swapaxes(1, 2), statistic, results, self.threads, kernel)
         found: Array = results[0]
         return found
 
@@ -404,7 +386,12 @@ def rolling(
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).median()
     array([nan, nan,  2.,  5.])
     """
-    x = read_chunked("rolling", array) if is_chunked(array) else read("rolling", array)
+    if is_chunked(array):
+        from nsc.numpy.chunks import read_chunked
+
+        x = read_chunked("rolling", array)
+    else:
+        x = read("rolling", array)
     if workers is not None:
         thread_count("rolling", workers, x.size)  # refuses others
     if axis is None:

@@ -1,23 +1,27 @@
-"""Samples along one axis or several, sorted a block at a time, so that what follows finds them in the cache.
+"""Samples: an array seen as outer × n × inner values, and what sorts them, a kernel or NumPy.
 
-A statistic works on blocks: values in their order, one row for each rank, one column for each sample.
+A sort returns all of its results. A statistic is computed of a block of sorted samples at a time, so that it
+finds them in the cache.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from nsc.contract.exact import MOST
-from nsc.numpy.arrays import Array, some_of
-from nsc.numpy.kernels import Ranks, by_numpy, kind_of, work_of
+from nsc.join.exact import exact_kind
+from nsc.numpy.by_numpy import Ranks, sort_by_numpy
+from nsc.numpy.calls import NAMES, Array, Sorted, some_of, thread_count
+from nsc.runtime.choosing import Kind, serve
 from nsc.runtime.exact.kernel import ExactFunction, Layout, layout_of, places_fit
 from nsc.runtime.threads import parts_of, share_out
+
+Result = TypeVar("Result")
 
 # Bytes of the sorted values of a block: with what is computed of them they fit a core's second-level cache.
 BLOCK_BYTES = 1 << 20
@@ -27,79 +31,71 @@ _LANES = 64
 
 @dataclass(frozen=True)
 class Samples:
-    """How an array is seen as samples: outer × n × inner values.
+    """How an array is seen as samples.
 
     Attributes:
-        order: the array's axes; those of a sample stand together.
-        kept: the other axes, in this order.
-        lengths: of the axes that are kept.
+        order: the array's axes, as they are read; those of a sample stand together.
+        kept: the other axes, in this order, and their lengths.
         shape: outer, n, inner.
     """
 
     order: tuple[int, ...]
-    kept: tuple[int, ...]
-    lengths: tuple[int, ...]
+    kept: dict[int, int]
     shape: tuple[int, int, int]
 
     @classmethod
     def of(cls, x: Array, axes: Sequence[int]) -> Samples:
-        """Return the samples of an array along some axes, in an order in which it need not be copied."""
+        """Return the samples of an array along some axes, in an order in which it need not be copied.
+
+        If too few samples lie side by side, each is copied to a row.
+        """
         # The axes as they lie in memory.
         lying = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
         places = [place for place, axis in enumerate(lying) if axis in axes]
-        first, last = places[0], places[-1] + 1
-        before, joined, behind = lying[:first], lying[first:last], lying[last:]
+        before, joined, behind = (
+            lying[: places[0]],
+            lying[places[0] : places[-1] + 1],
+            lying[places[-1] + 1 :],
+        )
         if len(joined) > len(axes):  # others lie between them
             before, joined, behind = [axis for axis in lying if axis not in axes], sorted(axes), []
         outer, n, inner = (math.prod(x.shape[axis] for axis in some) for some in (before, joined, behind))
-        kept = (*before, *behind)
-        lengths = tuple(x.shape[axis] for axis in kept)
-        return cls((*before, *joined, *behind), kept, lengths, (outer, n, inner))
-
-    @property
-    def is_in_rows(self) -> bool:
-        """Whether each sample is copied to a row, because too few samples lie side by side."""
-        return layout_of(*self.shape) is None
+        if layout_of(outer, n, inner) is None:
+            before, behind, outer, inner = before + behind, [], outer * inner, 1
+        kept = {axis: x.shape[axis] for axis in (*before, *behind)}
+        return cls((*before, *joined, *behind), kept, (outer, n, inner))
 
     def lay(self, array: Array) -> Array:
         """Return an array of the same shape as outer × n × inner values in C order."""
-        laid = array.transpose(self.order).reshape(self.shape)
-        if self.is_in_rows:
-            laid = laid.transpose(0, 2, 1).reshape(-1, self.shape[1], 1)
-        return np.ascontiguousarray(laid)
-
-    @property
-    def columns(self) -> tuple[int, int]:
-        """The outer and inner lengths of what `lay` returns."""
-        outer, _, inner = self.shape
-        return (outer * inner, 1) if self.is_in_rows else (outer, inner)
+        return np.ascontiguousarray(array.transpose(self.order).reshape(self.shape))
 
     def back(self, results: Array) -> Array:
-        """Return results, count × columns, as count × the axes that are kept, in the array's order."""
-        places = (1 + self.kept.index(axis) for axis in sorted(self.kept))
-        found: Array = results.reshape(len(results), *self.lengths).transpose(0, *places)
-        return found
+        """Return results, count × outer × inner, as count × the axes that are kept, in the array's order."""
+        places = [*self.kept]
+        found: Array = results.reshape(len(results), *self.kept.values())
+        turned: Array = found.transpose(0, *(1 + places.index(axis) for axis in sorted(places)))
+        return turned
 
     def forth(self, found: Array) -> Array:
         """Return what `back` returned as it was; a view, if the strides allow it."""
-        places = (1 + sorted(self.kept).index(axis) for axis in self.kept)
-        results: Array = found.transpose(0, *places).reshape(len(found), *self.columns)
-        return results
+        places = sorted(self.kept)
+        results: Array = found.transpose(0, *(1 + places.index(axis) for axis in self.kept))
+        return results.reshape(len(found), self.shape[0], self.shape[2])
 
 
 class SortedBlock(NamedTuple):
     """Some samples, sorted.
 
     Attributes:
-        values: a row for each rank that is known.
+        values: a row for each rank that is known, a column for each sample.
         ranks: the rank of each row; None: all, in their order.
-        indices: where each value lay, if that was asked for.
+        indices: where each value lay; nothing, if that was not asked for.
         part: cuts the same samples out of what `Samples.lay` returned.
     """
 
     values: Array
     ranks: Ranks
-    indices: Array | None
+    indices: Array
     part: tuple[slice, slice, slice]
 
     def at(self, rank: int) -> Array:
@@ -112,66 +108,158 @@ class SortedBlock(NamedTuple):
         return _columns(laid[self.part])
 
 
-def each_block(
+class Statistic(NamedTuple):
+    """What is computed of sorted samples.
+
+    Attributes:
+        of_block: from a block to the results, for each a number of each sample.
+        ranks: those that it reads, ascending; None: all.
+        reads_indices: whether it reads the indices of values.
+        selects: whether a kernel is built for these ranks alone. One that sorts serves all others.
+    """
+
+    of_block: Callable[[SortedBlock], Sequence[Array]]
+    ranks: Ranks = None
+    reads_indices: bool = False
+    selects: bool = False
+
+
+def sort_along(
     function: str,
-    laid: Array,
+    x: Array,
+    axis: int,
     ranks: Ranks,
-    statistic: Callable[[SortedBlock], Sequence[Array]],
-    results: Array,
-    threads: int,
-    with_indices: bool = False,
-    selects: bool = False,
-    kernel: ExactFunction | None = None,
+    workers: int | None,
+    descending: bool = False,
+    index_dtype: np.dtype[Any] | None = None,
+) -> Sorted:
+    """Sort or select along an axis, from 0 on; without an `index_dtype`, indices are empty."""
+    threads, n = thread_count(function, workers, x.size), x.shape[axis]
+    if x.size == 0:
+        results = (*x.shape[:axis], n if ranks is None else len(ranks), *x.shape[axis + 1 :])
+        return Sorted(np.empty(results, x.dtype), np.empty(results, index_dtype))
+    if index_dtype is not None and not places_fit(n, x.itemsize):
+        found = sort_along(function, x.astype(np.int16), axis, ranks, workers, descending, index_dtype)
+        return Sorted(found.values.astype(x.dtype), found.indices)
+
+    def sort(kernel: ExactFunction | None) -> Sorted:
+        if kernel is None:
+            return sort_by_numpy(x, axis, ranks, descending, index_dtype)
+        samples = Samples.of(x, (axis,))
+        values, indices = _sort_by_kernel(kernel, samples.lay(x), descending, index_dtype, threads)
+        return Sorted(back(samples, values), indices if index_dtype is None else back(samples, indices))
+
+    def back(samples: Samples, results: Array) -> Array:
+        found = np.moveaxis(samples.back(results.swapaxes(0, 1)), 0, axis)
+        return found if found.flags.forc else np.ascontiguousarray(found)
+
+    return _served(x, axis, ranks, ranks, descending, index_dtype, sort)
+
+
+def each_block(
+    laid: Array, statistic: Statistic, results: Array, threads: int, kernel: ExactFunction | None = None
 ) -> None:
     """Sort samples and write a statistic of them to results.
 
     Args:
-        function: the function that was called, for messages.
         laid: outer × n × inner values, as `Samples.lay` returned them, or a view of overlapping windows.
-        ranks: those that the statistic reads, ascending; None: all.
-        statistic: from a block to its results, a number for each of its samples.
+        statistic: what is computed.
         results: count × outer × inner, a row for each result.
         threads: how many at most.
-        with_indices: whether the statistic reads the indices of values.
-        selects: whether a kernel is built for these ranks alone; one that sorts serves all others.
         kernel: serves in any case; None: what pays does.
     """
-    index_dtype = np.dtype(np.int32) if with_indices else None
+    index_dtype = np.dtype(np.int32) if statistic.reads_indices else None
     if index_dtype is not None and not places_fit(laid.shape[1], laid.itemsize):
         laid = laid.astype(np.int16)
-    outer, n, inner = laid.shape
-    of_kernel = ranks if selects else None
-    kind = None if kernel else kind_of(function, n, of_kernel, laid, with_indices)
+
+    def compute(kernel: ExactFunction | None) -> None:
+        known = statistic.ranks if kernel is None or statistic.selects else None
+        outputs = laid.shape[1] if known is None else len(known)
+        index_bytes = 0 if index_dtype is None else index_dtype.itemsize
+        # Few large blocks: between them a thread needs Python, which only one thread has at a time.
+        least = parts_of(threads, _work_of(kernel, laid, index_bytes), 2)
+        blocks = _blocks(laid.shape, outputs * (laid.itemsize + index_bytes), least)
+
+        def do(number: int, count: int) -> None:
+            part = blocks[number]
+            with np.errstate(all="ignore"):
+                if kernel is None:
+                    found = sort_by_numpy(laid[part].swapaxes(1, 2), 2, known, False, index_dtype)
+                    values, indices = (each.reshape(-1, outputs).T for each in found)
+                else:
+                    values, indices = _sort_by_kernel(kernel, laid[part], False, index_dtype, 1)
+                    values, indices = _columns(values), _columns(indices) if index_bytes else indices
+                rows = statistic.of_block(SortedBlock(values, known, indices, part))
+                for row, result in zip(results, rows, strict=True):
+                    target = row[part[0], part[2]]
+                    target[...] = result.reshape(target.shape)
+
+        share_out(do, threads, len(blocks))
+
+    if kernel is not None:
+        compute(kernel)
+    else:
+        ranks = statistic.ranks if statistic.selects else None
+        _served(laid, 1, statistic.ranks, ranks, False, index_dtype, compute)
+
+
+def _served(
+    x: Array,
+    axis: int,
+    ranks: Ranks,
+    kernels: Ranks,
+    descending: bool,
+    index_dtype: np.dtype[Any] | None,
+    call: Callable[[ExactFunction | None], Result],
+) -> Result:
+    """Return the result of a call, by a kernel if that pays, or else by NumPy.
+
+    Args:
+        x, axis, ranks, descending, index_dtype: what NumPy sorts, as in `sort_by_numpy`.
+        kernels: the ranks that are the kernel's results; None: all.
+        call: does the work by a kernel, or by NumPy if it is given None.
+    """
+    n = x.shape[axis]
+
+    def find() -> Kind[ExactFunction] | None:
+        return None if n > MOST else exact_kind(n, kernels, NAMES[x.dtype], index_dtype is not None)
 
     def probe(share: float) -> int:
-        some = some_of(laid, share, 1)
-        by_numpy(some, 1, ranks, False, index_dtype)
+        some = some_of(x, share, axis)
+        sort_by_numpy(some, axis, ranks, descending, index_dtype)
         return int(some.size // n)
 
-    if kind is not None:
-        kernel = kind.chosen(outer * inner, laid.size, probe)
-    known = ranks if kernel is None else of_kernel
-    outputs = n if known is None else len(known)
-    sample_bytes = outputs * (laid.itemsize + (4 if with_indices else 0))
-    work = work_of(kernel, laid, 4 if with_indices else 0)
-    # Few large blocks: between them a thread needs Python, which only one thread has at a time.
-    blocks = _blocks(laid.shape, sample_bytes, parts_of(threads, work, 2))
+    return serve(find, x.size // n, x.size, call, probe)
 
-    def do(number: int, count: int) -> None:
-        part = blocks[number]
-        with np.errstate(all="ignore"):
-            if kernel is None:
-                found = by_numpy(laid[part].swapaxes(1, 2), 2, ranks, False, index_dtype)
-                values, indices = (each.reshape(-1, outputs).T for each in found)
-            else:
-                values, indices = map(_columns, _sorted(kernel, laid[part], index_dtype))
-            block = SortedBlock(values, known, indices if with_indices else None, part)
-            for row, result in zip(results, statistic(block), strict=True):
-                target = row[part[0], part[2]]
-                target[...] = result.reshape(target.shape)
 
-    with kind.timed(kernel, outer * inner) if kind is not None else nullcontext():
-        share_out(do, threads, len(blocks))
+def _sort_by_kernel(
+    kernel: ExactFunction, x: Array, descending: bool, index_dtype: np.dtype[Any] | None, threads: int
+) -> tuple[Array, Array]:
+    """Return values, and indices if a dtype of them is given, as outer × results × inner."""
+    outer, n, inner = x.shape
+    steps = [stride // x.itemsize for stride in x.strides]
+    if not (steps[1] == 1 if inner == 1 else steps[2] == 1 and steps[1] >= inner):
+        x = np.ascontiguousarray(x)
+        steps = [n * inner, inner, 1]
+    layout = Layout(1, outer, 0, 1, steps[0]) if inner == 1 else Layout(outer, inner, steps[0], steps[1], 1)
+    values = np.empty((outer, kernel.source.outputs, inner), x.dtype)
+    indices = np.empty(0 if index_dtype is None else values.shape, index_dtype)
+    index_bytes = 0 if index_dtype is None else index_dtype.itemsize
+
+    def do(part: int, parts: int) -> None:
+        addresses = values.ctypes.data, indices.ctypes.data
+        kernel.call(x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts)
+
+    share_out(do, threads, parts_of(threads, _work_of(kernel, x, index_bytes)))
+    return values, indices
+
+
+def _work_of(kernel: ExactFunction | None, x: Array, index_bytes: int) -> float:
+    """Return how much work it is to sort an array, in the unit of LEAST_WORK."""
+    if kernel is None:
+        return x.nbytes * 100.0  # about what NumPy takes
+    # A word with an index has twice the width, and takes twice the operations to make and to read.
+    return x.nbytes * kernel.source.operations / kernel.source.n * (4 if index_bytes else 1)
 
 
 def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple[slice, slice, slice]]:
@@ -197,24 +285,6 @@ def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple
     return [
         (slice(start, min(start + slabs, outer)), every, slice(0, inner)) for start in range(0, outer, slabs)
     ]
-
-
-def _sorted(kernel: ExactFunction, x: Array, index_dtype: np.dtype[Any] | None) -> tuple[Array, Array]:
-    """Return values, and indices if a dtype of them is given, of a block."""
-    slabs, n, samples = x.shape
-    is_rows = samples == 1
-    steps = [stride // x.itemsize for stride in x.strides]
-    if not (steps[1] == 1 if is_rows else steps[2] == 1 and steps[1] >= samples):
-        x = np.ascontiguousarray(x)
-        steps = [n * samples, samples, 1]
-    layout = Layout(1, slabs, 0, 1, steps[0]) if is_rows else Layout(slabs, samples, steps[0], steps[1], 1)
-    values = np.empty((slabs, kernel.source.outputs, samples), x.dtype)
-    if index_dtype is None:
-        kernel.call(x.ctypes.data, layout, values.ctypes.data, None, 0, False)
-        return values, values
-    indices = np.empty(values.shape, index_dtype)
-    kernel.call(x.ctypes.data, layout, values.ctypes.data, indices.ctypes.data, indices.itemsize, False)
-    return values, indices
 
 
 def _columns(laid: Array) -> Array:

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from nsc.arguments import flag, whole, wholes
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy import small
-from nsc.numpy.arrays import Array, flat_or_along, index_dtype_of, read
-from nsc.numpy.chunks import along, by_blocks
-from nsc.numpy.kernels import Sorted, run
+from nsc.numpy.by_numpy import small_argsort, small_select, small_sort, small_topk
+from nsc.numpy.calls import Array, Sorted, index_dtype_of, public, read_along
+from nsc.numpy.samples import sort_along
 
 
 @overload
@@ -39,7 +38,7 @@ def sort(
 ) -> Sorted: ...
 
 
-@by_blocks(along, small.sort)
+@public(small_sort)
 def sort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -70,12 +69,12 @@ def sort(
     """
     index, descends = index_dtype_of("sort", index_dtype), flag("descending", descending, OperandTypeError)
     with_indices = flag("return_indices", return_indices, OperandTypeError)
-    x, axis = flat_or_along("sort", read("sort", array), axis)
-    found = run("sort", x, axis, None, workers, descends, index if with_indices else None)
+    x, axis = read_along("sort", array, axis)
+    found = sort_along("sort", x, axis, None, workers, descends, index if with_indices else None)
     return found if with_indices else found.values
 
 
-@by_blocks(along, small.argsort)
+@public(small_argsort)
 def argsort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -90,11 +89,11 @@ def argsort(
     array([1, 3, 2, 0])
     """
     index, descends = index_dtype_of("argsort", index_dtype), flag("descending", descending, OperandTypeError)
-    x, axis = flat_or_along("argsort", read("argsort", array), axis)
-    return run("argsort", x, axis, None, workers, descends, index).indices
+    x, axis = read_along("argsort", array, axis)
+    return sort_along("argsort", x, axis, None, workers, descends, index).indices
 
 
-@by_blocks(along, small.topk)
+@public(small_topk)
 def topk(
     array: ArrayLike,
     k: int,
@@ -123,15 +122,15 @@ def topk(
     array([1, 3])
     """
     count, is_largest = whole(k), flag("largest", largest, OperandTypeError)
-    x, axis = flat_or_along("topk", read("topk", array), axis)
+    x, axis = read_along("topk", array, axis)
     length = x.shape[axis]
     if count is None or not 1 <= count <= length:
         raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
     ranks = tuple(range(length - 1, length - 1 - count, -1)) if is_largest else tuple(range(count))
-    return run("topk", x, axis, ranks, workers, index_dtype=index_dtype_of("topk", index_dtype))
+    return sort_along("topk", x, axis, ranks, workers, index_dtype=index_dtype_of("topk", index_dtype))
 
 
-@by_blocks(along, small.select)
+@public(small_select)
 def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int | None = None) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
@@ -147,14 +146,14 @@ def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int
     >>> select([[3, 1, 4, 1, 5]], 1), select([3, 1, 4, 1, 5], [0, -1])
     (array([1]), array([1, 5]))
     """
-    x, axis = flat_or_along("select", read("select", array), axis)
+    x, axis = read_along("select", array, axis)
     length = x.shape[axis]
     one = whole(wanted)
-    listed = wholes(wanted if one is None else [one]) or ()
-    numbers = [rank + length if -length <= rank < 0 else rank for rank in listed]
-    if not numbers or any(not 0 <= rank < length for rank in numbers):
+    listed = wholes(wanted if one is None else [one])
+    if not listed or not -length <= min(listed) <= max(listed) < length:
         raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
-    if len(set(numbers)) < len(numbers):
+    ranks = tuple(rank % length for rank in listed)
+    if len({*ranks}) < len(ranks):
         raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
-    values = run("select", x, axis, tuple(numbers), workers).values
+    values = sort_along("select", x, axis, ranks, workers).values
     return values if one is None else np.take(values, 0, axis)

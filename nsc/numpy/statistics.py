@@ -1,7 +1,15 @@
-"""Medians and trimmed means along axes, with and without weights."""
+"""Medians, quantiles and trimmed means along axes, of all values or of the numbers, with and without weights.
+
+A `Rule` says which ranks of a sample a result reads, and how it joins their values. NaN is larger than every
+number, so the numbers of a sorted sample lie in front, and their count gives a sample its own ranks.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,16 +17,34 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import real
 from nsc.errors import OperandError
-from nsc.numpy import small
-from nsc.numpy.arrays import Array, Axes
-from nsc.numpy.chunks import by_blocks, over
-from nsc.numpy.methods import Place
-from nsc.numpy.reducing import Reduction, Rule
-from nsc.numpy.samples import SortedBlock
-from nsc.numpy.weights import Weights, sum_of, weighted_median, weighted_trimmed_mean
+from nsc.numpy.by_numpy import small_median, small_nanmedian, small_percentile, small_quantile
+from nsc.numpy.calls import (
+    Array,
+    Axes,
+    axes_of,
+    check_out,
+    keeps_axes,
+    public,
+    read,
+    thread_count,
+)
+from nsc.numpy.rules import Place, Rule, levels_of, rule_of
+from nsc.numpy.samples import Samples, SortedBlock, Statistic, each_block
+from nsc.numpy.weights import (
+    Weighted,
+    of_weights,
+    read_weights,
+    sum_of,
+    weighted_median,
+    weighted_quantiles,
+    weighted_trimmed_mean,
+)
+
+# Of samples of up to so many values each rank is looked at for NaN; of longer ones, each count of numbers.
+_FEW = 64
 
 
-@by_blocks(over, small.median)
+@public(small_median)
 def median(
     array: ArrayLike,
     axis: Axes = None,
@@ -56,10 +82,10 @@ def median(
     >>> median([[1.0, 7.0], [2.0, 8.0], [6.0, 9.0]], axis=0, weights=[1, 1, 3])  # three clients
     array([6., 9.])
     """
-    return _median("median", array, axis, weights, keepdims, out, workers)
+    return _Reduction.of("median", array, axis, keepdims, out, workers).median(weights)
 
 
-@by_blocks(over, small.nanmedian)
+@public(small_nanmedian)
 def nanmedian(
     array: ArrayLike,
     axis: Axes = None,
@@ -79,30 +105,115 @@ def nanmedian(
     >>> nanmedian([[3.0, np.nan, 4.0], [np.nan, 5.0, np.nan]], axis=1)
     array([3.5, 5. ])
     """
-    return _median("nanmedian", array, axis, weights, keepdims, out, workers)
+    return _Reduction.of("nanmedian", array, axis, keepdims, out, workers).median(weights)
 
 
-def _median(
-    function: str,
+@public(small_quantile)
+def quantile(
     array: ArrayLike,
-    axis: Axes,
-    weights: ArrayLike | None,
-    keepdims: bool,
-    out: Array | None,
-    workers: int | None,
+    q: ArrayLike,
+    axis: Axes = None,
+    *,
+    method: str = "linear",
+    weights: ArrayLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    workers: int | None = None,
 ) -> Array:
-    reduction = Reduction.of(function, array, axis, keepdims, out, workers)
-    dtype = float_of(reduction.x)
-    skips_nan = function.startswith("nan")
-    if weights is not None:
-        weighed = Weights.of(reduction, weights, skips_nan)
-        return reduction.finish(
-            (), dtype, lambda block: weighted_median(block, weighed), None, with_indices=True
-        )
-    return reduction.by_rule((), dtype, MEDIAN, skips_nan)
+    """Return quantiles along axes, as numpy.quantile, with its bits: NaN where there is a NaN.
+
+    Methods are those of NumPy, by its names. Results of inverted_cdf, closest_observation, lower, higher and
+    nearest are values of the array; those of the others lie between two, in NumPy's arithmetic, where an
+    infinite neighbour may give NaN. Integers of the other methods are computed in float64.
+
+    Args:
+        q: in 0 … 1, of any shape. Its axes come in front of those that are kept.
+        method: one of NumPy's.
+        weights: as in `median`; only for the method inverted_cdf, as in NumPy.
+        array, axis, keepdims, out, workers: as in `median`.
+
+    Raises:
+        OperandError: a q outside of 0 … 1; no such method; weights for another method; or as in `median`.
+        OperandTypeError: a q of numbers that are not real; or as in `median`.
+
+    >>> quantile([1.0, 2.0, 4.0], [0.5, 0.75]), quantile([[3, 1, 2]], 0.5, axis=1, method="lower")
+    (array([2., 3.]), array([2]))
+    >>> quantile([1, 2, 3], 0.5, weights=[1, 1, 3], method="inverted_cdf")
+    np.int64(3)
+    """
+    asked = _Reduction.of("quantile", array, axis, keepdims, out, workers)
+    return asked.quantiles(q, method, weights)
 
 
-@by_blocks(over)
+@public()
+def nanquantile(
+    array: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    *,
+    method: str = "linear",
+    weights: ArrayLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    workers: int | None = None,
+) -> Array:
+    """Return quantiles of the numbers along axes, as numpy.nanquantile.
+
+    A sample without a number gives NaN, without a warning. The weight of a NaN does not count. Arguments and
+    errors as in `quantile`.
+
+    Cost: that of a sort, and of one pass over its results for each q.
+
+    >>> nanquantile([[1.0, np.nan, 2.0], [4.0, 8.0, 6.0]], 0.5, axis=1)
+    array([1.5, 6. ])
+    """
+    asked = _Reduction.of("nanquantile", array, axis, keepdims, out, workers)
+    return asked.quantiles(q, method, weights)
+
+
+@public(small_percentile)
+def percentile(
+    array: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    *,
+    method: str = "linear",
+    weights: ArrayLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    workers: int | None = None,
+) -> Array:
+    """Return percentiles along axes, as numpy.percentile: as `quantile`, with q in 0 … 100.
+
+    >>> percentile([1.0, 2.0, 3.0, 4.0, 5.0], [25, 50])
+    array([2., 3.])
+    """
+    asked = _Reduction.of("percentile", array, axis, keepdims, out, workers)
+    return asked.quantiles(q, method, weights)
+
+
+@public()
+def nanpercentile(
+    array: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    *,
+    method: str = "linear",
+    weights: ArrayLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    workers: int | None = None,
+) -> Array:
+    """Return percentiles of the numbers along axes, as numpy.nanpercentile: as `nanquantile`, q in 0 … 100.
+
+    >>> nanpercentile([1.0, np.nan, 3.0], 50)
+    np.float64(2.0)
+    """
+    asked = _Reduction.of("nanpercentile", array, axis, keepdims, out, workers)
+    return asked.quantiles(q, method, weights)
+
+
+@public()
 def trimmed_mean(
     array: ArrayLike,
     proportion: float,
@@ -136,26 +247,180 @@ def trimmed_mean(
     >>> trimmed_mean(values, 0.25), trimmed_mean(values, 0.25, weights=[1, 2, 2, 1])
     (np.float64(2.5), np.float64(2.5))
     """
-    reduction = Reduction.of("trimmed_mean", array, axis, keepdims, out, workers)
-    share = real(proportion)
+    asked = _Reduction.of("trimmed_mean", array, axis, keepdims, out, workers)
+    share, dtype, n = real(proportion), float_of(asked.x), asked.samples.shape[1]
     if share is None or not 0 <= share < 0.5:
         raise OperandError(
             f"nsc.numpy.trimmed_mean: proportion must be at least 0 and less than 1/2, got {proportion!r}"
         )
-    dtype, n = float_of(reduction.x), reduction.samples.shape[1]
     if weights is not None:
-        weighed = Weights.of(reduction, weights, skips_nan=False)
-        return reduction.finish(
-            (), dtype, lambda block: weighted_trimmed_mean(block, weighed, share), None, with_indices=True
-        )
+        return asked.by_weights((), dtype, partial(weighted_trimmed_mean, share), weights)
     cut = int(share * n)
 
-    def statistic(block: SortedBlock) -> list[Array]:
+    def of_block(block: SortedBlock) -> list[Array]:
         mean = sum_of(block.values[cut : n - cut].astype(np.float64)) / (n - 2 * cut)
         last = block.values[-1]  # NaN if any value is
         return [np.where(np.isnan(last), last, mean) if last.dtype.kind == "f" else mean]
 
-    return reduction.finish((), dtype, statistic, None)
+    return asked.results((), dtype, Statistic(of_block))
+
+
+@dataclass(frozen=True)
+class _Reduction:
+    """What all statistics share: an array, its samples, and where results go.
+
+    Attributes:
+        function: the function that was called, for messages. If its name begins with nan, NaN is left out.
+        x: the array.
+        axes: those of a sample, in the order named.
+        samples: how the array is read.
+        keepdims: whether these axes stay, with length 1.
+        out: where results are written; None: to a new array.
+        threads: how many at most.
+    """
+
+    function: str
+    x: Array
+    axes: tuple[int, ...]
+    samples: Samples
+    keepdims: bool
+    out: Array | None
+    threads: int
+
+    @classmethod
+    def of(
+        cls, function: str, array: ArrayLike, axis: object, keepdims: bool, out: Any, workers: int | None
+    ) -> _Reduction:
+        """Read the arguments that all statistics share; errors as in `median`."""
+        x = read(function, array)
+        keepdims = keeps_axes(keepdims) and x.ndim > 0
+        if x.ndim == 0 and axis is None:
+            x = x.reshape(1)
+        axes = axes_of(function, axis, x.ndim)
+        samples = Samples.of(x, axes)
+        if samples.shape[1] == 0:
+            raise OperandError(
+                f"nsc.numpy.{function}: an axis of no values has no {function.removeprefix('nan')}"
+            )
+        return cls(function, x, axes, samples, keepdims, out, thread_count(function, workers, x.size))
+
+    def median(self, weights: ArrayLike | None) -> Array:
+        if weights is None:
+            return self.by_rule((), float_of(self.x), MEDIAN)
+        return self.by_weights((), float_of(self.x), weighted_median, weights)
+
+    def quantiles(self, q: ArrayLike, method: str, weights: ArrayLike | None) -> Array:
+        levels = levels_of(self.function, q, method)
+        if weights is None:
+            dtype, rule = rule_of(self.x.dtype, levels, method, type(q) in (int, float))
+            return self.by_rule(levels.shape, dtype, rule)
+        if method != "inverted_cdf":
+            raise OperandError(
+                f"nsc.numpy.{self.function}: weights need the method 'inverted_cdf', as in NumPy, "
+                f"got {method!r}"
+            )
+        return self.by_weights(levels.shape, self.x.dtype, partial(weighted_quantiles, levels), weights)
+
+    @property
+    def skips_nan(self) -> bool:
+        """Whether NaN is left out; else a sample with one gives NaN."""
+        return self.function.startswith("nan")
+
+    def results(self, leading: tuple[int, ...], dtype: np.dtype[Any], statistic: Statistic) -> Array:
+        """Return the results of a statistic.
+
+        Args:
+            leading: the lengths of axes in front of those that are kept; a place in them for each result.
+            dtype: of results.
+            statistic: what is computed.
+        """
+        x, out, samples = self.x, self.out, self.samples
+        others = [length for axis, length in enumerate(x.shape) if axis not in self.axes]
+        kept = [1 if axis in self.axes else length for axis, length in enumerate(x.shape)]
+        shape, outer, inner = (*leading, *(kept if self.keepdims else others)), *samples.shape[::2]
+        check_out(self.function, out, shape, dtype)
+        # Results are written where they go, if their type is right and nothing is overwritten that is read.
+        room, count = None, math.prod(leading)
+        if out is not None and out.dtype == dtype and not np.may_share_memory(out, x):
+            view = samples.forth(out.reshape(count, *others))
+            room = view if np.may_share_memory(view, out) else None
+        results = np.empty((count, outer, inner), dtype) if room is None else room
+        if results.size:
+            each_block(samples.lay(x), statistic, results, self.threads)
+        if out is None:
+            return samples.back(results).reshape(shape)[()]
+        if room is None:
+            np.copyto(out, samples.back(results).reshape(shape), casting="same_kind")
+        return out
+
+    def by_rule(self, leading: tuple[int, ...], dtype: np.dtype[Any], rule: Rule) -> Array:
+        """Return the results of a rule: of each sample's numbers if NaN is left out."""
+        has_nan, n = self.x.dtype.kind == "f", self.samples.shape[1]
+        if has_nan and self.skips_nan:
+            return self.results(leading, dtype, Statistic(lambda block: of_numbers(block.values, rule, 1)))
+        places = rule.places(n)
+        wanted = {rank for place in places for rank in (place.low, place.high)}
+        wanted |= {n - 1} if has_nan else set()  # the last rank is NaN if any is
+
+        def of_block(block: SortedBlock) -> list[Array]:
+            found = [at_place(rule, place, block.at(place.low), block.at(place.high)) for place in places]
+            is_nan = np.isnan(block.at(n - 1)) if has_nan else np.False_
+            return [np.where(is_nan, block.at(n - 1), row) for row in found] if is_nan.any() else found
+
+        return self.results(leading, dtype, Statistic(of_block, tuple(sorted(wanted)), selects=rule.selects))
+
+    def by_weights(
+        self, leading: tuple[int, ...], dtype: np.dtype[Any], statistic: Weighted, weights: ArrayLike
+    ) -> Array:
+        """Return the results of a statistic with weights."""
+        laid = read_weights(self.function, weights, self.x.shape, self.axes, self.samples)
+        of_block = partial(of_weights, statistic, laid, self.skips_nan)
+        return self.results(leading, dtype, Statistic(of_block, reads_indices=True))
+
+
+def at_place(rule: Rule, place: Place, low: Array, high: Array) -> Array:
+    """Return a rule's result at a place, from the values at its two ranks."""
+    return low if place.share is None else rule.join(low, high, place.share)
+
+
+def of_numbers(values: Array, rule: Rule, least: int) -> list[Array]:
+    """Return a rule's results of the numbers of sorted samples.
+
+    Args:
+        values: a row for each rank, a column for each sample.
+        rule: of at least one place.
+        least: how many numbers a sample must have; NaN is the result for fewer.
+    """
+
+    def rows_of(count: int) -> list[Any]:
+        places = rule.places(max(1, count))
+        if count < least:
+            return [np.nan] * len(places)
+        return [at_place(rule, place, values[place.low], values[place.high]) for place in places]
+
+    found = [np.array(row) for row in rows_of(len(values))]
+    for count, where in _with_nan(values):
+        for row, other in zip(found, rows_of(count), strict=True):
+            np.copyto(row, other, where=where)
+    return found
+
+
+def _with_nan(values: Array) -> Iterator[tuple[int, Array]]:
+    """Yield counts of numbers, each with the samples that have so many.
+
+    Samples that have fewer may be among them: these come again later, with their own count.
+    """
+    n = len(values)
+    if n <= _FEW:
+        for count in range(n - 1, -1, -1):
+            is_nan = np.isnan(values[count])
+            if not is_nan.any():
+                return
+            yield count, is_nan
+    elif np.isnan(values[-1]).any():
+        counts = n - np.isnan(values).sum(axis=0)
+        for count in np.unique(counts[counts < n]):
+            yield int(count), counts == count
 
 
 def float_of(x: Array) -> np.dtype[Any]:

@@ -19,11 +19,12 @@ from nsc.contract.exact import ELEMENTS, MOST
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.join.exact import exact_kernel, exact_kernel_of, exact_kind
 from nsc.operators.operands import axis_of
+from nsc.runtime.choosing import serve
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.dispatch.written_out import is_written_out
 from nsc.runtime.exact import cuda as exact_cuda
-from nsc.runtime.exact.kernel import ExactKernel, places_fit
+from nsc.runtime.exact.kernel import ExactFunction, ExactKernel, places_fit
 from nsc.runtime.exact.sorting import CpuSort, ExactSort, TorchSort
 from nsc.runtime.relaxed.devices import DEVICES
 from nsc.runtime.relaxed.kernel import Kernel, find_kernel
@@ -157,13 +158,14 @@ class _ChosenSort:
             self._peer.sorted(part, dim, descending, index_dtype)
             return part.numel() // n
 
-        try:
-            kernel = kind.chosen(samples, x.numel(), probe)
-        except (ToolchainError, UnprovedError):
-            kernel = None
-        with kind.timed(kernel, samples):
+        def sort(kernel: ExactFunction | None) -> tuple[Tensor, Tensor | None]:
             worker = self._peer if kernel is None else CpuSort(kernel)
             return worker.sorted(x, dim, descending, index_dtype)
+
+        try:
+            return serve(lambda: kind, samples, x.numel(), sort, probe)
+        except ToolchainError:
+            return sort(None)
 
 
 def _torch_sort(spec: str, says_stable: bool = True) -> TorchSort:

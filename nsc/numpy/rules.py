@@ -1,0 +1,171 @@
+"""Rules: which ranks of a sample a result reads, and how it joins their values. Quantiles have NumPy's.
+
+Source: R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
+(1996), for nine methods; NumPy's documentation for the other four, and for the names. Operations and their
+order are those of NumPy 2.4, so that results have the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nsc.arguments import is_name
+from nsc.errors import OperandError, OperandTypeError
+from nsc.numpy.calls import Array, plain
+
+# From a number of values and a quantile to a position among the ranks 0 … count - 1, or outside of them.
+Position = Callable[[int, Any], Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a result lies among the values of a sample in ascending order.
+
+    Attributes:
+        low, high: the ranks on both sides.
+        share: how far from the value at `low`; a float takes the type of the values, a number of NumPy
+            keeps its own. None: the result is the value at `low`.
+    """
+
+    low: int
+    high: int
+    share: Any = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A statistic of sorted samples.
+
+    Attributes:
+        places: from a number of values, at least 1, to where each result lies among them.
+        join: from the values at both ranks of a place, and its share, to results.
+        selects: whether a kernel is built for these ranks alone. One that sorts serves all other rules.
+    """
+
+    places: Callable[[int], Sequence[Place]]
+    join: Callable[[Array, Array, Any], Array]
+    selects: bool = False
+
+
+def _offset(alpha: float, beta: float) -> Position:
+    return lambda count, q: count * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+def _linear(count: int, q: Any) -> Any:
+    return (count - 1) * q
+
+
+def _step(count: int, q: Any) -> Any:
+    return count * q - 1
+
+
+# Methods whose results are values of the sample, to a function that gives the rank.
+_RANKS: dict[str, Callable[[int, Any], int]] = {
+    "inverted_cdf": lambda count, q: math.ceil(_step(count, q)),
+    "closest_observation": lambda count, q: _closest(count * q - 1 - 0.5),
+    "lower": lambda count, q: math.floor(_linear(count, q)),
+    "higher": lambda count, q: math.ceil(_linear(count, q)),
+    "nearest": lambda count, q: round(_linear(count, q)),
+}
+# Methods whose results lie between two values, to a function that gives the position.
+_POSITIONS: dict[str, Position] = {
+    "averaged_inverted_cdf": _step,
+    "interpolated_inverted_cdf": _offset(0, 1),
+    "hazen": _offset(0.5, 0.5),
+    "weibull": _offset(0, 0),
+    "linear": _linear,
+    "median_unbiased": _offset(1 / 3, 1 / 3),
+    "normal_unbiased": _offset(3 / 8, 3 / 8),
+    "midpoint": lambda count, q: 0.5 * (np.floor(_linear(count, q)) + np.ceil(_linear(count, q))),
+}
+# From a position and its distance from the rank below to the share; in other methods it is that distance.
+_SHARES: dict[str, Callable[[Any, Any], Any]] = {
+    "averaged_inverted_cdf": lambda position, rest: 0.5 if rest == 0 else 1.0,
+    "midpoint": lambda position, rest: 0.0 if position % 1 == 0 else 0.5,
+}
+METHODS = (*_RANKS, *_POSITIONS)
+
+
+def levels_of(function: str, q: ArrayLike, method: str) -> Array:
+    """Return quantiles in 0 … 1, of the type that NumPy computes with; errors as in `nsc.numpy.quantile`."""
+    if not is_name(method, METHODS):
+        raise OperandError(
+            f"nsc.numpy.{function}: method must be one of {', '.join(METHODS)}, got {method!r}"
+        )
+    given = plain(function, q, "q")
+    if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
+        raise OperandTypeError(f"nsc.numpy.{function}: q must be one real number or some, got {q!r}")
+    whole = 100 if function.endswith("percentile") else 1
+    if not ((given >= 0) & (given <= whole)).all():
+        raise OperandError(f"nsc.numpy.{function}: q must be in 0 … {whole}, got {q!r}")
+    return given if whole == 1 else np.asarray(np.true_divide(given, whole))
+
+
+def rule_of(dtype: np.dtype[Any], levels: Array, method: str, is_weak: bool) -> tuple[np.dtype[Any], Rule]:
+    """Return how quantiles of arrays of a type are computed, and the type of the results."""
+    if levels.dtype.kind != "f":
+        if method == "linear":
+            method = "lower"  # whole positions
+        levels = levels.astype(np.float64)
+    listed = tuple(levels.reshape(-1))
+
+    @cache
+    def places(count: int) -> tuple[Place, ...]:
+        return tuple(_place_of(method, count, q, is_weak) for q in listed)
+
+    if method in _RANKS:
+        return dtype, Rule(places, partial(_joined, np.dtype(np.float64)))
+    wide = dtype if dtype.kind == "f" else np.dtype(np.float64)
+    found = wide if is_weak else np.result_type(dtype, levels.dtype)
+    return found, Rule(places, partial(_joined, wide if dtype.kind == "f" else found))
+
+
+def _joined(dtype: np.dtype[Any], low: Array, high: Array, share: Any) -> Any:
+    """Return values between `low` and `high`, from the nearer one, so that results rise with the share.
+
+    Args:
+        dtype: in which their distance is computed.
+        low, high: values at two ranks.
+        share: how far a result lies from `low`.
+    """
+    low, high = low.astype(dtype, copy=False), high.astype(dtype, copy=False)
+    distance = high - low
+    return high - distance * (1 - share) if share >= 0.5 else low + distance * share
+
+
+def _place_of(method: str, count: int, q: Any, is_weak: bool) -> Place:
+    """Return where a quantile lies among some values.
+
+    Args:
+        method: one of METHODS.
+        count: how many values, at least 1.
+        q: in 0 … 1, a number of NumPy. Positions have its type.
+        is_weak: whether the share takes the type of the values.
+    """
+    if method in _RANKS:
+        rank = min(max(0, _RANKS[method](count, q)), count - 1)
+        return Place(rank, rank)
+    position = _POSITIONS[method](count, q)
+    low = high = 0
+    if position >= count - 1:
+        low = high = count - 1
+    elif position >= 0:
+        low = math.floor(position)
+        high = low + 1
+    share = position - low
+    if method in _SHARES:
+        share = _SHARES[method](position, share)
+    return Place(low, high, float(share) if is_weak else np.asarray(share, np.asarray(position).dtype)[()])
+
+
+def _closest(position: Any) -> int:
+    """Round up to a rank, but of two equally near ones take the even one, counted from 1."""
+    below = math.floor(position)
+    return int(below if position == below and below % 2 == 1 else below + 1)
