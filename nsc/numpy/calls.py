@@ -1,7 +1,7 @@
 """The edge of every function: what it takes is checked here, and calls that go another way leave here.
 
 The decorator `public` gives small arrays to NumPy's own functions, since the way to a kernel takes longer
-than the work. It gives Dask arrays to nsc.numpy.chunks, which is loaded for them alone.
+than the work. It gives Dask arrays to a rule of nsc.numpy.chunks.
 """
 
 from __future__ import annotations
@@ -49,15 +49,14 @@ class Sorted(NamedTuple):
 
 
 def public(
-    small: Callable[..., Any] | None = None, reach: Callable[..., Any] | None = None
+    by_blocks: Callable[..., Any], small: Callable[..., Any] | None = None
 ) -> Callable[[Function], Function]:
     """Return a decorator of a function of an array.
 
     Args:
+        by_blocks: takes the function, the arguments and the options of a call with a Dask array.
         small: takes a small array and the other arguments. It returns the same results, or raises any
             exception: then the function serves, and says what is wrong.
-        reach: how far windows reach, as `nsc.numpy.chunks.by_windows` asks; None: the function works on
-            samples.
     """
 
     def decorate(function: Function) -> Function:
@@ -72,11 +71,7 @@ def public(
                             return small(x, *args[1:], **options)
                     except Exception:  # the function says what is wrong
                         pass
-            if not is_chunked(array):
-                return function(*args, **options)
-            from nsc.numpy.chunks import of_chunks
-
-            return of_chunks(call, reach, args, options)
+            return by_blocks(call, args, options) if is_chunked(array) else function(*args, **options)
 
         return cast(Function, call)
 

@@ -18,6 +18,7 @@ from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.join.windows import filter_kind
 from nsc.numpy.by_numpy import filter_by_numpy
 from nsc.numpy.calls import NAMES, Array, public, read, some_of, thread_count
+from nsc.numpy.chunks import by_windows
 from nsc.runtime.choosing import serve
 from nsc.runtime.threads import parts_of, share_out
 from nsc.runtime.windows.kernel import FilterFunction, Images
@@ -58,7 +59,7 @@ def _before(sizes: tuple[int, ...], origins: tuple[int, ...]) -> list[int]:
     return [size // 2 + origin for size, origin in zip(sizes, origins, strict=True)]
 
 
-@public(reach=_reach)
+@public(by_windows(_reach))
 def median_filter(
     array: ArrayLike,
     size: Any,
@@ -102,7 +103,7 @@ def median_filter(
     return _filter("median_filter", array, None, size, mode, cval, origin, workers)
 
 
-@public(reach=_reach)
+@public(by_windows(_reach))
 def rank_filter(
     array: ArrayLike,
     rank: int,

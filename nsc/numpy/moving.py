@@ -22,6 +22,7 @@ from nsc.join.exact import exact_kind
 from nsc.join.windows import rolling_kind
 from nsc.numpy.by_numpy import extremes, windows_of
 from nsc.numpy.calls import NAMES, Array, axis_of, is_chunked, public, read, thread_count
+from nsc.numpy.chunks import by_windows, read_chunked
 from nsc.numpy.filters import by_kernel
 from nsc.numpy.rules import Rule, levels_of, rule_of
 from nsc.numpy.samples import Statistic, each_block
@@ -117,7 +118,7 @@ def _reach(ndim: int, options: Mapping[str, Any]) -> tuple[list[tuple[int, int]]
     return sides, False
 
 
-@public(reach=_reach)
+@public(by_windows(_reach))
 def _statistic(
     array: Array,
     name: str,
@@ -386,12 +387,7 @@ def rolling(
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).median()
     array([nan, nan,  2.,  5.])
     """
-    if is_chunked(array):
-        from nsc.numpy.chunks import read_chunked
-
-        x = read_chunked("rolling", array)
-    else:
-        x = read("rolling", array)
+    x = read_chunked("rolling", array) if is_chunked(array) else read("rolling", array)
     if workers is not None:
         thread_count("rolling", workers, x.size)  # refuses others
     if axis is None:

@@ -11,6 +11,7 @@ from nsc.arguments import flag, whole, wholes
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.by_numpy import small_argsort, small_select, small_sort, small_topk
 from nsc.numpy.calls import Array, Sorted, index_dtype_of, public, read_along
+from nsc.numpy.chunks import by_samples
 from nsc.numpy.samples import sort_along
 
 
@@ -38,7 +39,7 @@ def sort(
 ) -> Sorted: ...
 
 
-@public(small_sort)
+@public(by_samples, small_sort)
 def sort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -74,7 +75,7 @@ def sort(
     return found if with_indices else found.values
 
 
-@public(small_argsort)
+@public(by_samples, small_argsort)
 def argsort(
     array: ArrayLike,
     axis: int | None = -1,
@@ -93,7 +94,7 @@ def argsort(
     return sort_along("argsort", x, axis, None, workers, descends, index).indices
 
 
-@public(small_topk)
+@public(by_samples, small_topk)
 def topk(
     array: ArrayLike,
     k: int,
@@ -130,7 +131,7 @@ def topk(
     return sort_along("topk", x, axis, ranks, workers, index_dtype=index_dtype_of("topk", index_dtype))
 
 
-@public(small_select)
+@public(by_samples, small_select)
 def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int | None = None) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 

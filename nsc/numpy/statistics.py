@@ -28,6 +28,7 @@ from nsc.numpy.calls import (
     read,
     thread_count,
 )
+from nsc.numpy.chunks import by_samples
 from nsc.numpy.rules import Place, Rule, levels_of, rule_of
 from nsc.numpy.samples import Samples, SortedBlock, Statistic, each_block
 from nsc.numpy.weights import (
@@ -44,7 +45,7 @@ from nsc.numpy.weights import (
 _FEW = 64
 
 
-@public(small_median)
+@public(by_samples, small_median)
 def median(
     array: ArrayLike,
     axis: Axes = None,
@@ -85,7 +86,7 @@ def median(
     return _Reduction.of("median", array, axis, keepdims, out, workers).median(weights)
 
 
-@public(small_nanmedian)
+@public(by_samples, small_nanmedian)
 def nanmedian(
     array: ArrayLike,
     axis: Axes = None,
@@ -108,7 +109,7 @@ def nanmedian(
     return _Reduction.of("nanmedian", array, axis, keepdims, out, workers).median(weights)
 
 
-@public(small_quantile)
+@public(by_samples, small_quantile)
 def quantile(
     array: ArrayLike,
     q: ArrayLike,
@@ -145,7 +146,7 @@ def quantile(
     return asked.quantiles(q, method, weights)
 
 
-@public()
+@public(by_samples)
 def nanquantile(
     array: ArrayLike,
     q: ArrayLike,
@@ -171,7 +172,7 @@ def nanquantile(
     return asked.quantiles(q, method, weights)
 
 
-@public(small_percentile)
+@public(by_samples, small_percentile)
 def percentile(
     array: ArrayLike,
     q: ArrayLike,
@@ -192,7 +193,7 @@ def percentile(
     return asked.quantiles(q, method, weights)
 
 
-@public()
+@public(by_samples)
 def nanpercentile(
     array: ArrayLike,
     q: ArrayLike,
@@ -213,7 +214,7 @@ def nanpercentile(
     return asked.quantiles(q, method, weights)
 
 
-@public()
+@public(by_samples)
 def trimmed_mean(
     array: ArrayLike,
     proportion: float,
