@@ -1,4 +1,4 @@
-"""nsc.numpy against numpy: every type, axis, order and layout, on hostile values."""
+"""Catches a sort, a selection or an order of ties that is not NumPy's, for some type, axis or layout."""
 
 from __future__ import annotations
 
@@ -136,15 +136,6 @@ def test_topk_and_select(dtype, data):
     chosen = exact.select(x, [7, 0, -1], axis)
     assert np.array_equal(chosen, np.take(ascending, [7, 0, 8], axis), equal_nan=dtype in FLOATS)
     assert np.array_equal(exact.select(x, 4, axis), np.take(ascending, 4, axis), equal_nan=dtype in FLOATS)
-
-
-@SLOW
-@settings(max_examples=30)
-@given(data=st.data())
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_the_smallest(dtype, data):
-    x, axis = draw_array(data, dtype, 9)
-    order = stable_order(x, axis, descending=False)
     values, indices = exact.topk(x, 4, axis, largest=False)
     assert (indices == np.take(order, range(4), axis)).all()
     assert same_bits(values, np.take_along_axis(x, indices, axis))
@@ -260,7 +251,6 @@ def test_arguments_stay_as_they_are():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: exact.sort(["a"]), nsc.OperandTypeError, "must be of float64, .*, got <U1"),
         (lambda: exact.argsort([1], index_dtype="f4"), nsc.OperandTypeError, "int64 or int32, got float32"),
         (lambda: exact.argsort([1], index_dtype=None), nsc.OperandTypeError, "int64 or int32, got None"),
         (lambda: exact.sort([1], index_dtype=np.int16), nsc.OperandTypeError, "int64 or int32, got int16"),
@@ -276,7 +266,6 @@ def test_arguments_stay_as_they_are():
         (lambda: exact.select([1, 2], []), nsc.OperandError, r"integers in 0 … 1, got \[\]"),
         (lambda: exact.sort([1], workers=0), nsc.OperandError, "at least 1, or -1, got 0"),
         (lambda: exact.median([1.0], workers=2.0), nsc.OperandTypeError, "an integer, got 2.0"),
-        (lambda: exact.median(np.zeros((2, 0))), nsc.OperandError, "no values has no median"),
     ],
 )
 def test_wrong_arguments(call, error, message):
@@ -284,6 +273,9 @@ def test_wrong_arguments(call, error, message):
         call()
 
 
-def test_torch_is_not_loaded():
-    code = "import sys, nsc.numpy; nsc.numpy.sort([2, 1]); sys.exit('torch' in sys.modules)"
+def test_neither_torch_nor_dask_is_loaded():
+    code = (
+        "import sys, nsc.numpy as n; n.sort([2, 1]); n.median_filter([[1, 2]], 3); n.rolling([1], 1).max(); "
+    )
+    code += "sys.exit(not {'torch', 'dask'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

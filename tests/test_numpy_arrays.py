@@ -1,4 +1,4 @@
-"""Every function of nsc.numpy on every kind of array, axis and result, without a compiler too."""
+"""Catches a function of nsc.numpy that takes an array, an axis or `out` otherwise than the others do."""
 
 from __future__ import annotations
 
@@ -226,45 +226,24 @@ def test_samples_that_fill_a_block(shape):
     assert np.array_equal(exact.nanquantile(x, 0.3, axis=0), np.quantile(x, 0.3, axis=0))
 
 
-def test_without_a_compiler_numpy_sorts():
+def test_without_a_compiler_numpy_serves():
     """Small calls need none. Where a kernel would pay there is one warning, and `prepare` raises."""
     code = """
 import warnings
 import numpy as np
-from scipy import ndimage
 import nsc, nsc.numpy as exact
 from nsc.join.exact import exact_kind
-x = np.random.default_rng(0).standard_normal((7, 30))
-x[x > 1.5] = np.nan
-x[:6, :8] = np.nan_to_num(x[:6, :8])
+stack = np.random.default_rng(0).random((9, 100_000), dtype=np.float32)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    assert np.array_equal(exact.sort(x, 0), np.sort(x, 0), equal_nan=True)
-    found = exact.sort(x, 0, descending=True, return_indices=True)
-    assert np.array_equal(found.indices, 6 - np.argsort(x[::-1], 0, kind="stable")[::-1])
-    assert np.array_equal(exact.topk(x, 2, 0, largest=False).values, np.sort(x, 0)[:2])
-    assert np.array_equal(exact.select(x, 3, 0), np.sort(x, 0)[3])
-    assert np.array_equal(exact.median(x, 0), np.median(x, 0), equal_nan=True)
-    assert np.array_equal(exact.nanmedian(x, 0), np.nanmedian(x, 0))
-    assert np.array_equal(exact.nanquantile(x, 0.3, 0), np.nanquantile(x, 0.3, 0))
-    assert np.array_equal(exact.nanmedian(x, 0, weights=[1] * 7), exact.nanmedian(x, 0))
-    image = x[:6, :8]
-    modes = "reflect", "wrap", "mirror", "constant"
-    for size, origin, mode in zip((3, (4, 1), (1, 9), 2), (0, (-2, 0), (0, 4), 0), modes):
-        found = exact.rank_filter(image, 1, size, mode, 2.5, origin)
-        assert (found == ndimage.rank_filter(image, 1, size, mode=mode, cval=2.5, origin=origin)).all()
-    colours = np.arange(48)[::-1].reshape(4, 4, 3)
-    found = exact.median_filter(colours, (3, 3, 1), "nearest")
-    assert (found == ndimage.median_filter(colours, (3, 3, 1), mode="nearest")).all()
-    assert exact.rolling([1.0, 5.0, 2.0], 2).max().tolist()[1:] == [5.0, 5.0]
+    assert exact.sort([3, 1]).tolist() == [1, 3] and exact.rank_filter([5, 1, 4], 0, 3).tolist() == [1, 1, 1]
     assert not caught
-    stack = np.random.default_rng(0).random((9, 100_000), dtype=np.float32)
     exact_kind(9, (4, 8), "float32", False)._build_seconds = 0
     for _ in range(5):
         assert np.array_equal(exact.median(stack, 0), np.median(stack, 0))
 try:
     with exact.prepare():
-        exact.median(x, 0)
+        exact.median(stack, 0)
 except nsc.ToolchainError as error:
     assert "NSC_CXX" in str(error)
 assert len(caught) == 1 and "NSC_CXX" in str(caught[0].message), caught

@@ -1,10 +1,8 @@
-"""nsc.numpy on Dask arrays: lazy, with the bits that the whole array gives, in any blocks."""
+"""Catches a result of a Dask array that is not lazy, or has not the shape and bits of the whole array's."""
 
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -53,13 +51,15 @@ def assert_same(found, expected):
     assert type(found) is type(expected) or not isinstance(expected, tuple)
     for result, of_array in zip(lazy, whole, strict=True):
         assert isinstance(result, da.Array)
-        computed = np.asarray(result.compute(scheduler="synchronous"))
-        for other in (result, computed):
-            assert (other.shape, other.dtype) == (np.shape(of_array), of_array.dtype)
-        assert computed.tobytes() == np.ascontiguousarray(of_array).tobytes()
-        for places in np.ndindex(result.numblocks) if result.ndim else ():
-            said = tuple(lengths[place] for lengths, place in zip(result.chunks, places, strict=True))
-            assert result.blocks[places].compute(scheduler="synchronous").shape == said
+        assert (result.shape, result.dtype) == (np.shape(of_array), of_array.dtype)
+        places = list(np.ndindex(result.numblocks))
+        blocks = dask.compute(*result.to_delayed().ravel(), scheduler="synchronous")
+        for place, block in zip(places, blocks, strict=True):
+            ends = [np.cumsum((0, *lengths)) for lengths in result.chunks]
+            part = tuple(slice(*each[at : at + 2]) for each, at in zip(ends, place, strict=True))
+            expected_block = np.asarray(of_array)[part]
+            assert (np.shape(block), block.dtype) == (expected_block.shape, of_array.dtype)
+            assert np.ascontiguousarray(block).tobytes() == np.ascontiguousarray(expected_block).tobytes()
 
 
 ALONG = {
@@ -96,7 +96,7 @@ def test_every_function_is_called():
 
 
 @SLOW
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(data=st.data())
 @pytest.mark.parametrize("name", ALONG)
 def test_along_an_axis(name, data):
@@ -107,7 +107,7 @@ def test_along_an_axis(name, data):
 
 
 @SLOW
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(data=st.data())
 @pytest.mark.parametrize("name", OVER)
 def test_over_axes(name, data):
@@ -121,7 +121,7 @@ def test_over_axes(name, data):
 
 
 @SLOW
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_weights(data):
     shape = (3, 1, 3)
@@ -141,7 +141,7 @@ def test_weights(data):
 
 
 @SLOW
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(data=st.data())
 @pytest.mark.parametrize("mode", MODES)
 def test_filters(mode, data):
@@ -172,7 +172,7 @@ def test_windows_as_long_as_blocks_and_one_more(mode):
 
 
 @SLOW
-@settings(max_examples=15)
+@settings(max_examples=4)
 @given(data=st.data())
 @pytest.mark.parametrize("name", ROLLING)
 def test_moving_windows(name, data):
@@ -221,7 +221,7 @@ def test_a_block_has_one_thread_unless_the_call_says_more(said, expected, monkey
     )
     dask.compute(*results)
     assert len(asked) >= 8
-    assert {*asked} == {expected}
+    assert max(asked) == expected
 
 
 def test_swapped_bytes():
@@ -319,6 +319,10 @@ def test_blocks_pass_to_other_processes():
         assert np.array_equal(one, other, equal_nan=True)
 
 
-def test_dask_is_not_loaded():
-    code = "import sys, nsc.numpy; nsc.numpy.sort([2, 1]); sys.exit('dask' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+@pytest.mark.parametrize("axes", [(0, 2), (2, 0)])
+def test_an_empty_axis(axes):
+    array = da.zeros((5, 4, 0), chunks=(2, 3, 1))
+    with pytest.raises(nsc.OperandError, match="no values"):
+        exact.median(array, axis=axes)
+    assert exact.rolling(array, 3).median().compute().shape == (5, 4, 0)
+    assert exact.sort(array, axis=0, return_indices=True).indices.compute().shape == (5, 4, 0)

@@ -1,4 +1,4 @@
-"""nsc.numpy on files larger than the memory that a process may have."""
+"""Catches a median that takes files into memory, where blocks of them would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medians, quantiles and trimmed means of nsc.numpy against NumPy's, scipy's and their definitions."""
+"""Catches a median, quantile or trimmed mean that is not NumPy's, SciPy's or its definition's."""
 
 from __future__ import annotations
 

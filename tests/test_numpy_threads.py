@@ -1,4 +1,4 @@
-"""The number of threads: of a call, of the process, of the environment; parts of a work; the GIL."""
+"""Catches a call on more threads than said, a lost part of its work, an array or a lock that is held."""
 
 from __future__ import annotations
 

@@ -92,7 +92,10 @@ class Rolling:
         >>> rolling([1.0, 5.0, 2.0, 8.0], 3).quantile(0.25)
         array([nan, nan, 1.5, 3.5])
         """
-        return self._each("quantile", q, method)
+        level = levels_of("rolling", q, method)
+        if level.ndim:
+            raise OperandTypeError(f"nsc.numpy.rolling: q must be one real number, got {q!r}")
+        return self._each("quantile", level, method)
 
     def rank(self) -> Array:
         """Return the rank of each window's last value in the array among its numbers, 1 the smallest.
@@ -138,8 +141,11 @@ def _statistic(
     most = max(0, rows.shape[1] - 1)
     sides = min(window - 1 - ahead, most), min(ahead, most)
     windows = _Windows(rows, *sides, least, thread_count("rolling", workers, rows.size))
-    found = getattr(windows, name)(*arguments).reshape(moved.shape)
-    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+    if rows.size and least <= windows.window:
+        found = getattr(windows, name)(*arguments)
+    else:
+        found = np.full(rows.shape, np.nan, windows.dtype)
+    return np.ascontiguousarray(np.moveaxis(found.reshape(moved.shape), -1, axis))
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ class _Windows:
     """The windows of rows that lie in memory. A statistic has a result for each value.
 
     Attributes:
-        rows: of values.
+        rows: of values, at least one.
         before, ahead: how many values in front of a value and behind it are in its window.
         least: how many numbers a window must have; NaN is the result for fewer.
         threads: how many at most.
@@ -164,22 +170,22 @@ class _Windows:
         """How many values a window has."""
         return self.before + 1 + self.ahead
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of results. NaN needs a floating-point type."""
+        return float_of(self.rows)
+
     def median(self) -> Array:
-        return self._of_rule(MEDIAN, float_of(self.rows), has_peer=_bottleneck() is not None)
+        return self._of_rule(MEDIAN, _installed("bottleneck") is not None)
 
     def min(self) -> Array:
-        return self._by_bottleneck("move_min") if _bottleneck() else self._extremes(np.inf, is_least=True)
+        return self._extremes("move_min", np.inf, is_least=True)
 
     def max(self) -> Array:
-        return self._by_bottleneck("move_max") if _bottleneck() else self._extremes(-np.inf, is_least=False)
+        return self._extremes("move_max", -np.inf, is_least=False)
 
-    def quantile(self, q: float, method: str) -> Array:
-        level = levels_of("rolling", q, method)
-        if level.ndim:
-            raise OperandTypeError(f"nsc.numpy.rolling: q must be one real number, got {q!r}")
-        # NaN needs a floating-point type.
-        dtype, rule = rule_of(float_of(self.rows), level, method, is_weak=True)
-        return self._of_rule(rule, dtype)
+    def quantile(self, level: Array, method: str) -> Array:
+        return self._of_rule(rule_of(self.dtype, level, method, is_weak=True)[1], False)
 
     def rank(self) -> Array:
         padded, columns = self._padded(), self.rows.shape[1]
@@ -197,10 +203,12 @@ class _Windows:
                     numbers += values == values
                 ranks = less + (equal + 1) / 2
                 result[start:stop] = np.where((numbers >= self.least) & (equal > 0), ranks, np.nan)
-        return results.astype(float_of(self.rows), copy=False)
+        return results.astype(self.dtype, copy=False)
 
-    def _extremes(self, beyond: float, is_least: bool) -> Array:
+    def _extremes(self, peer: str, beyond: float, is_least: bool) -> Array:
         """Return the least or the greatest numbers of windows, where `beyond` stands for NaN."""
+        if _installed("bottleneck"):
+            return self._by_bottleneck(peer)
         padded, columns, window = self._padded(), self.rows.shape[1], self.window
         results = np.empty(self.rows.shape, padded.dtype)
         step = max(1, _PASS // max(1, columns))
@@ -213,13 +221,11 @@ class _Windows:
             found[window - missing[:, window - 1 :] < self.least] = np.nan
         return results
 
-    def _of_rule(self, rule: Rule, dtype: np.dtype[Any], has_peer: bool = False) -> Array:
+    def _of_rule(self, rule: Rule, has_peer: bool) -> Array:
         """Return the statistic of all windows, which bottleneck may serve until kernels do."""
-        if not self.rows.size or self.least > self.window:
-            return np.full(self.rows.shape, np.nan, dtype)
         has_nan = self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
         if has_nan and not has_peer:
-            return self._sorted(rule, dtype)
+            return self._sorted(rule)
         place = rule.places(self.window)[0]
         ranks = tuple(sorted({place.low, place.high}))
 
@@ -227,20 +233,20 @@ class _Windows:
             if self.window > (MOST if has_nan else MOST_VALUES):
                 return None
             if has_nan:
-                return exact_kind(self.window, None, float_of(self.rows).name, False, "bottleneck")
+                return exact_kind(self.window, None, self.dtype.name, False, "bottleneck")
             return rolling_kind(self.window, ranks, NAMES[self.rows.dtype], has_peer)
 
         def by_peer(windows: _Windows) -> Array:
             if has_peer:
                 return windows._by_bottleneck("move_median")
-            return windows._joined(rule, dtype, windows._by_peer)
+            return windows._joined(rule, windows._by_peer)
 
         def call(kernel: Any) -> Array:
             if kernel is None:
                 return by_peer(self)
             if has_nan:
-                return self._sorted(rule, dtype, kernel)
-            return self._filtered(rule, dtype, ranks, kernel)
+                return self._sorted(rule, kernel)
+            return self._filtered(rule, ranks, kernel)
 
         count = self.rows.size
         return serve(find, count, count * self.window, call, lambda share: by_peer(self._some(share)).size)
@@ -253,10 +259,10 @@ class _Windows:
             return replace(self, rows=self.rows[: count // columns])
         return replace(self, rows=self.rows[:1, : max(count, 4 * self.window)])
 
-    def _joined(self, rule: Rule, dtype: np.dtype[Any], of_rank: Callable[[int], Array]) -> Array:
+    def _joined(self, rule: Rule, of_rank: Callable[[int], Array]) -> Array:
         """Return the statistic of windows of numbers, from values of ranks in those inside the rows."""
         columns = self.rows.shape[1]
-        results = np.full(self.rows.shape, np.nan, dtype)
+        results = np.full(self.rows.shape, np.nan, self.dtype)
         first, stop = min(columns, self.before), max(self.before, columns - self.ahead)
         if columns >= self.window:
             place = rule.places(self.window)[0]
@@ -265,12 +271,10 @@ class _Windows:
                 results[:, first:stop] = at_place(rule, place, values[place.low], values[place.high])
         if self.least < self.window:
             for part in (slice(0, first), slice(stop, columns)):
-                results[:, part] = self._sorted(rule, dtype, part=part)
+                results[:, part] = self._sorted(rule, part=part)
         return results
 
-    def _filtered(
-        self, rule: Rule, dtype: np.dtype[Any], ranks: Sequence[int], filters: Sequence[FilterFunction]
-    ) -> Array:
+    def _filtered(self, rule: Rule, ranks: Sequence[int], filters: Sequence[FilterFunction]) -> Array:
         """Return the statistic of windows of numbers by a filter for each rank."""
         first = self.window // 2
         inside = slice(first, first + self.rows.shape[1] - self.window + 1)
@@ -282,14 +286,14 @@ class _Windows:
             found: Array = values[:, inside]
             return found
 
-        return self._joined(rule, dtype, of_rank)
+        return self._joined(rule, of_rank)
 
     def _by_peer(self, rank: int) -> Array:
         """Return the values of a rank in the windows inside the rows; pandas serves large windows."""
         rows, window = self.rows, self.window
         # In pandas infinite values are missing.
-        if window > _MOST_BY_NUMPY and _pandas() and np.isfinite(rows).all():
-            rolling = _pandas().DataFrame(rows.T).rolling(window)
+        if window > _MOST_BY_NUMPY and _installed("pandas") and np.isfinite(rows).all():
+            rolling = _installed("pandas").DataFrame(rows.T).rolling(window)
             found = rolling.quantile(rank / (window - 1), interpolation="nearest").to_numpy()
             return np.ascontiguousarray(found[window - 1 :].T)
         found = np.empty((len(rows), rows.shape[1] - window + 1), rows.dtype)
@@ -302,28 +306,21 @@ class _Windows:
 
     def _by_bottleneck(self, name: str) -> Array:
         """Return a statistic of all windows by bottleneck, which counts numbers as `least` does."""
-        dtype = float_of(self.rows)
-        if not self.rows.size or self.least > self.window:
-            return np.full(self.rows.shape, np.nan, dtype)
+        dtype = self.dtype
         rows = self.rows.astype(np.float32 if dtype == np.float16 else dtype, copy=False)
         if self.ahead:
             padded = np.full((len(rows), rows.shape[1] + self.ahead), np.nan, rows.dtype)
             padded[:, : rows.shape[1]] = rows
             rows = padded
-        found: Array = getattr(_bottleneck(), name)(rows, self.window, min_count=self.least, axis=1)
+        move = getattr(_installed("bottleneck"), name)
+        found: Array = move(rows, self.window, min_count=self.least, axis=1)
         return found[:, self.ahead :].astype(dtype, copy=False)
 
-    def _sorted(
-        self,
-        rule: Rule,
-        dtype: np.dtype[Any],
-        kernel: ExactFunction | None = None,
-        part: slice = slice(None),
-    ) -> Array:
+    def _sorted(self, rule: Rule, kernel: ExactFunction | None = None, part: slice = slice(None)) -> Array:
         """Return the statistic of the numbers of some windows, each sorted by itself; see `each_block`."""
         windows = np.lib.stride_tricks.sliding_window_view(self._padded(), self.window, axis=1)[:, part]
         outer, count, _ = windows.shape
-        results = np.empty((1, outer, count), dtype)
+        results = np.empty((1, outer, count), self.dtype)
         if results.size:
             statistic = Statistic(lambda block: of_numbers(block.values, rule, self.least))
             each_block(windows.swapaxes(1, 2), statistic, results, self.threads, kernel)
@@ -333,21 +330,15 @@ class _Windows:
     def _padded(self) -> Array:
         """Return the rows with NaN where windows reach out of them."""
         outer, columns = self.rows.shape
-        padded = np.full((outer, columns + self.window - 1), np.nan, float_of(self.rows))
+        padded = np.full((outer, columns + self.window - 1), np.nan, self.dtype)
         padded[:, self.before : self.before + columns] = self.rows
         return padded
 
 
 @cache
-def _bottleneck() -> Any:
-    """Return the module, or None where it is not installed."""
-    return importlib.import_module("bottleneck") if importlib.util.find_spec("bottleneck") else None
-
-
-@cache
-def _pandas() -> Any:
-    """Return the module, or None where it is not installed."""
-    return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
+def _installed(name: str) -> Any:
+    """Return bottleneck or pandas, or None where it is not installed."""
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
 
 def rolling(
