@@ -198,7 +198,7 @@ def filter_by_numpy(
     values = np.empty(x.shape, x.dtype)
     step = max(1, _WRITTEN // (math.prod(x.shape[1:]) * volume))
     for start in range(0, len(x), step):
-        some = np.array(windows[start : start + step])
+        some = windows[start : start + step].copy()
         rows = some.reshape(*some.shape[: x.ndim], volume)
         rows.partition(rank, axis=-1)
         values[start : start + step] = rows[..., rank]

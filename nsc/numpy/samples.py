@@ -52,11 +52,8 @@ class Samples:
         # The axes as they lie in memory.
         lying = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
         places = [place for place, axis in enumerate(lying) if axis in axes]
-        before, joined, behind = (
-            lying[: places[0]],
-            lying[places[0] : places[-1] + 1],
-            lying[places[-1] + 1 :],
-        )
+        first, last = places[0], places[-1] + 1
+        before, joined, behind = lying[:first], lying[first:last], lying[last:]
         if len(joined) > len(axes):  # others lie between them
             before, joined, behind = [axis for axis in lying if axis not in axes], sorted(axes), []
         outer, n, inner = (math.prod(x.shape[axis] for axis in some) for some in (before, joined, behind))
@@ -273,17 +270,11 @@ def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple
     outer, n, inner = shape
     lanes = 1 if n > MOST else _LANES
     samples = lanes * math.ceil(max(1, min(BLOCK_BYTES // sample_bytes, outer * inner / least)) / lanes)
-    every = slice(None)
-    if inner > samples:
-        starts = range(0, inner, samples)
-        return [
-            (slice(slab, slab + 1), every, slice(start, min(start + samples, inner)))
-            for slab in range(outer)
-            for start in starts
-        ]
-    slabs = max(1, samples // max(1, inner))
+    slabs, columns = (1, samples) if inner > samples else (max(1, samples // inner), inner)
     return [
-        (slice(start, min(start + slabs, outer)), every, slice(0, inner)) for start in range(0, outer, slabs)
+        (slice(slab, slab + slabs), slice(None), slice(start, start + columns))
+        for slab in range(0, outer, slabs)
+        for start in range(0, inner, columns)
     ]
 
 
