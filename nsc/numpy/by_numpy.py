@@ -122,14 +122,17 @@ def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
     # Comparisons with NaN are false, so NaN lies behind an edge.
     with np.errstate(invalid="ignore"):
         is_chosen = ~(rows < edge) if low else rows <= edge
-        surplus = np.count_nonzero(is_chosen, axis=-1, keepdims=True) - count
+        surplus = np.count_nonzero(is_chosen, axis=-1) - count
+        is_plain = surplus == 0
         if (surplus > 0).any():  # of equal values on the border the first or the last ones go
             is_edge = rows == edge
-            which = np.cumsum(is_edge, axis=-1)
-            is_chosen &= ~(is_edge & (which <= surplus if low else which > which[:, -1:] - surplus))
+            edges = np.count_nonzero(is_edge, axis=-1)
+            places = np.arange(edges.sum()) - np.repeat(np.cumsum(edges) - edges, edges)
+            goes = places < np.repeat(surplus, edges) if low else places >= np.repeat(edges - surplus, edges)
+            is_chosen.reshape(-1)[np.flatnonzero(is_edge)[goes]] = False
+            is_plain = surplus <= edges
     listed = [rank - low for rank in ranks]
     found = np.empty((len(rows), count), np.int64)
-    is_plain = np.count_nonzero(is_chosen, axis=-1) == count
     plain: Any = slice(None) if is_plain.all() else is_plain
     places = np.flatnonzero(is_chosen[plain]).reshape(-1, count) % n
     found[plain] = _ordered(rows[plain], places)[:, listed]

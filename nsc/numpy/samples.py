@@ -147,7 +147,8 @@ def sort_along(
         return Sorted(back(samples, values), indices if index_dtype is None else back(samples, indices))
 
     def back(samples: Samples, results: Array) -> Array:
-        found = np.moveaxis(samples.back(results.swapaxes(0, 1)), 0, axis)
+        lengths = [results.shape[1] if at == axis else x.shape[at] for at in samples.order]
+        found = results.reshape(lengths).transpose([samples.order.index(at) for at in range(x.ndim)])
         return found if found.flags.forc else np.ascontiguousarray(found)
 
     return _served(x, axis, ranks, ranks, descending, index_dtype, sort)
