@@ -19,7 +19,6 @@ from hypothesis.extra.numpy import arrays
 import nsc
 import nsc.numpy as exact
 from nsc.runtime import threads
-from nsc.runtime.exact.kernel import ExactFunction
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -210,17 +209,6 @@ def test_threads_change_no_bit(shape, workers, monkeypatch):
     monkeypatch.setattr(threads, "LEAST_WORK", 1)
     for call, expected in zip(calls, alone, strict=True):
         assert same_bits(call(workers=workers), expected)
-
-
-def test_a_failing_thread_fails_the_call(monkeypatch):
-    def fails(*arguments, part, parts):
-        if part == parts - 1:
-            raise MemoryError("of a part")
-
-    monkeypatch.setattr(ExactFunction, "call", lambda self, *arguments, **more: fails(*arguments, **more))
-    monkeypatch.setattr(threads, "LEAST_WORK", 1)
-    with pytest.raises(MemoryError, match="of a part"):
-        exact.sort(np.zeros((40, 9)), workers=2)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -57,15 +57,8 @@ CALLS = {
     "argsort": lambda x: exact.argsort(x, axis=0),
     "topk": lambda x: exact.topk(x, 2, axis=0).indices,
     "select": lambda x: exact.select(x, [0, -1], axis=0),
-    "median": lambda x: exact.median(x, axis=0),
-    "nanquantile": lambda x: exact.nanquantile(x, [0.3, 0.5], axis=0),
-    "weighted median": lambda x: exact.nanmedian(x, axis=0, weights=[1, 2, 3, 1, 2]),
-    "trimmed_mean": lambda x: exact.trimmed_mean(x, 0.2, axis=0),
     "median_filter": lambda x: exact.median_filter(np.nan_to_num(x), (3, 3)),
     "rank_filter": lambda x: exact.rank_filter(x, 0, (2, 3), "mirror"),
-    "rolling median": lambda x: exact.rolling(np.nan_to_num(x), 4, min_periods=2).median(),
-    "rolling median of numbers": lambda x: exact.rolling(x, 6, min_periods=1).median(),
-    "rolling quantile": lambda x: exact.rolling(x, 5, min_periods=1, center=True).quantile(0.3),
 }
 
 
