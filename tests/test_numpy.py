@@ -90,7 +90,7 @@ SLOW = pytest.mark.slow("arrays of many types are compared with NumPy's")
 MORE = pytest.mark.nightly("every type meets every size")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("dtype", "n"),

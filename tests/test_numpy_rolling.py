@@ -26,7 +26,8 @@ def peers(request, monkeypatch):
     if request.param == "kernels":
         request.getfixturevalue("kernels")
     if request.param == "NumPy":
-        monkeypatch.setattr("nsc.numpy.moving._installed", lambda name: None)
+        monkeypatch.setattr("nsc.numpy.moving._bottleneck", lambda: None)
+        monkeypatch.setattr("nsc.numpy.moving._pandas", lambda: None)
 
 
 STATISTICS = {

@@ -130,7 +130,7 @@ def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
             places = np.arange(edges.sum()) - np.repeat(np.cumsum(edges) - edges, edges)
             goes = places < np.repeat(surplus, edges) if low else places >= np.repeat(edges - surplus, edges)
             is_chosen.reshape(-1)[np.flatnonzero(is_edge)[goes]] = False
-            is_plain = surplus <= edges
+            is_plain = (surplus >= 0) & (surplus <= edges)
     listed = [rank - low for rank in ranks]
     found = np.empty((len(rows), count), np.int64)
     plain: Any = slice(None) if is_plain.all() else is_plain

@@ -176,7 +176,7 @@ class _Windows:
         return float_of(self.rows)
 
     def median(self) -> Array:
-        return self._of_rule(MEDIAN, _installed("bottleneck") is not None)
+        return self._of_rule(MEDIAN, _bottleneck() is not None)
 
     def min(self) -> Array:
         return self._extremes("move_min", np.inf, is_least=True)
@@ -207,7 +207,7 @@ class _Windows:
 
     def _extremes(self, peer: str, beyond: float, is_least: bool) -> Array:
         """Return the least or the greatest numbers of windows, where `beyond` stands for NaN."""
-        if _installed("bottleneck"):
+        if _bottleneck():
             return self._by_bottleneck(peer)
         padded, columns, window = self._padded(), self.rows.shape[1], self.window
         results = np.empty(self.rows.shape, padded.dtype)
@@ -292,8 +292,8 @@ class _Windows:
         """Return the values of a rank in the windows inside the rows; pandas serves large windows."""
         rows, window = self.rows, self.window
         # In pandas infinite values are missing.
-        if window > _MOST_BY_NUMPY and _installed("pandas") and np.isfinite(rows).all():
-            rolling = _installed("pandas").DataFrame(rows.T).rolling(window)
+        if window > _MOST_BY_NUMPY and _pandas() and np.isfinite(rows).all():
+            rolling = _pandas().DataFrame(rows.T).rolling(window)
             found = rolling.quantile(rank / (window - 1), interpolation="nearest").to_numpy()
             return np.ascontiguousarray(found[window - 1 :].T)
         found = np.empty((len(rows), rows.shape[1] - window + 1), rows.dtype)
@@ -312,7 +312,7 @@ class _Windows:
             padded = np.full((len(rows), rows.shape[1] + self.ahead), np.nan, rows.dtype)
             padded[:, : rows.shape[1]] = rows
             rows = padded
-        move = getattr(_installed("bottleneck"), name)
+        move = getattr(_bottleneck(), name)
         found: Array = move(rows, self.window, min_count=self.least, axis=1)
         return found[:, self.ahead :].astype(dtype, copy=False)
 
@@ -336,9 +336,15 @@ class _Windows:
 
 
 @cache
-def _installed(name: str) -> Any:
-    """Return bottleneck or pandas, or None where it is not installed."""
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+def _bottleneck() -> Any:
+    """Return the module, or None where it is not installed."""
+    return importlib.import_module("bottleneck") if importlib.util.find_spec("bottleneck") else None
+
+
+@cache
+def _pandas() -> Any:
+    """Return the module, or None where it is not installed."""
+    return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
 
 
 def rolling(

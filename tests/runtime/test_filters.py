@@ -54,7 +54,7 @@ def images(shape, dtype, seed):
     return np.where(random.random(shape) < 0.2, special[random.integers(0, 4, shape)], x).astype(dtype)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 def test_any_dtype_in_any_mode_is_scipys(dtype, data):
