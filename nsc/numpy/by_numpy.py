@@ -353,7 +353,7 @@ def _quantile(numpys: Any, array: Array, q: Any, axis: int | None, keepdims: boo
             raise TypeError  # NumPy's differences may not fit
         array = array.astype(np.float64)
     with np.errstate(all="ignore"):
-        return numpys(array, q, axis, keepdims=keepdims)
+        return numpys(array, q, axis, keepdims=True) if keepdims else numpys(array, q, axis)
 
 
 def _check(axis: object, keepdims: object) -> None:
