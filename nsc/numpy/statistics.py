@@ -306,11 +306,13 @@ class _Reduction:
         return cls(function, x, axes, samples, keepdims, out, thread_count(function, workers, x.size))
 
     def median(self, weights: ArrayLike | None) -> Array:
+        """Return the medians, as `median` defines them."""
         if weights is None:
             return self.by_rule((), float_of(self.x), MEDIAN)
         return self.by_weights((), float_of(self.x), weighted_median, weights)
 
     def quantiles(self, q: ArrayLike, method: str, weights: ArrayLike | None) -> Array:
+        """Return the quantiles, as `quantile` defines them; in percent for a function of percentiles."""
         levels = levels_of(self.function, q, method)
         if weights is None:
             dtype, rule = rule_of(self.x.dtype, levels, method, type(q) in (int, float))
