@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,8 +28,7 @@ BLOCK_BYTES = 1 << 20
 _LANES = 64
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """How an array is seen as samples.
 
     Attributes:
@@ -50,13 +48,15 @@ class Samples:
         If too few samples lie side by side, each is copied to a row.
         """
         # The axes as they lie in memory.
-        lying = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
+        lying, strides = [*range(x.ndim)], x.strides
+        if not x.flags.c_contiguous:
+            lying.sort(key=lambda axis: -abs(strides[axis]))
         places = [place for place, axis in enumerate(lying) if axis in axes]
         first, last = places[0], places[-1] + 1
         before, joined, behind = lying[:first], lying[first:last], lying[last:]
         if len(joined) > len(axes):  # others lie between them
             before, joined, behind = [axis for axis in lying if axis not in axes], sorted(axes), []
-        outer, n, inner = (math.prod(x.shape[axis] for axis in some) for some in (before, joined, behind))
+        outer, n, inner = (math.prod([x.shape[axis] for axis in some]) for some in (before, joined, behind))
         if layout_of(outer, n, inner) is None:
             before, behind, outer, inner = before + behind, [], outer * inner, 1
         kept = {axis: x.shape[axis] for axis in (*before, *behind)}
