@@ -53,14 +53,19 @@ class Samples(NamedTuple):
             lying.sort(key=lambda axis: -abs(strides[axis]))
         places = [place for place, axis in enumerate(lying) if axis in axes]
         first, last = places[0], places[-1] + 1
-        before, joined, behind = lying[:first], lying[first:last], lying[last:]
-        if len(joined) > len(axes):  # others lie between them
-            before, joined, behind = [axis for axis in lying if axis not in axes], sorted(axes), []
-        outer, n, inner = (math.prod([x.shape[axis] for axis in some]) for some in (before, joined, behind))
+        if last - first > len(axes):  # others lie between them
+            lying = [*(axis for axis in lying if axis not in axes), *sorted(axes)]
+            first, last = x.ndim - len(axes), x.ndim
+        lengths = [x.shape[axis] for axis in lying]
+        outer, n, inner = (
+            math.prod(lengths[:first]),
+            math.prod(lengths[first:last]),
+            math.prod(lengths[last:]),
+        )
         if layout_of(outer, n, inner) is None:
-            before, behind, outer, inner = before + behind, [], outer * inner, 1
-        kept = {axis: x.shape[axis] for axis in (*before, *behind)}
-        return cls((*before, *joined, *behind), kept, (outer, n, inner))
+            lying, outer, inner = lying[:first] + lying[last:] + lying[first:last], outer * inner, 1
+        kept = {axis: x.shape[axis] for axis in lying if axis not in axes}
+        return cls(tuple(lying), kept, (outer, n, inner))
 
     def lay(self, array: Array) -> Array:
         """Return an array of the same shape as outer × n × inner values in C order."""
