@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 import functools
-import tempfile
-from pathlib import Path
 
 import pytest
-from checked import Device
-from device import MACHINES, OTHER_MACHINE
+from device import NEWEST, OLDEST, SHARED_BYTES, Device
 
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxed import levels
 from nsc.compiler.request import Request
-from nsc.compiler.schedule.cutting import STRAIGHT_LINE
 
 
-@pytest.fixture(params=["ptx", *(pytest.param(each, marks=OTHER_MACHINE) for each in ("oldest ptx", "text"))])
-def device(monkeypatch, tmp_path, request):
-    machine = MACHINES[request.param]
+@pytest.fixture(
+    scope="session",
+    params=[NEWEST, pytest.param(OLDEST, marks=pytest.mark.nightly("the PTX of the oldest NVRTC runs too"))],
+    ids=["newest", "oldest"],
+)
+def compiler(request):
+    """What makes PTX of the kernels."""
+    return request.param
 
-    def make(
-        network,
-        n=None,
-        relaxation=None,
-        dtype="float64",
-        select=None,
-        straight_line=STRAIGHT_LINE,
-        **options,
-    ):
-        compiled = Request(
-            network,
-            n,
-            relaxation or Relaxation(),
-            (dtype,),
-            ("cuda",),
-            name="tested",
-            unproved=True,
-            select=select,
-            straight_line=straight_line,
-        )
-        # The loader knows a library by its path: each has a folder of its own.
-        return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), compiled, machine=machine, **options)
+
+@pytest.fixture
+def device(monkeypatch, compiler):
+    def make(network, n=None, relaxation=None, dtype="float64", shared_bytes=SHARED_BYTES, **options):
+        relaxation = relaxation or Relaxation()
+        options |= {"name": "tested", "unproved": True}
+        request = Request(network, n, relaxation, (dtype,), ("cuda",), **options)
+        return Device(monkeypatch, request, shared_bytes=shared_bytes, compiler=compiler)
 
     return make
 
@@ -49,3 +37,14 @@ def device(monkeypatch, tmp_path, request):
 def tabled(device):
     """A device on which all codelets run from tables, which builds in a fraction of the time."""
     return functools.partial(device, straight_line=0)
+
+
+@pytest.fixture
+def wide_blocks(monkeypatch):
+    """Let two warps share a tile from 32 wires on, and a sample's keys, as they do beyond 128 wires.
+
+    No rows are kept in shared memory then.
+    """
+    monkeypatch.setattr(levels, "WIRES_PER_WARP", 32)
+    monkeypatch.setattr(levels, "LEAST_SAMPLE_THREADS", 64)
+    monkeypatch.setattr(levels, "MOST_TILE_BYTES", 0)

@@ -19,8 +19,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 from click.testing import CliRunner
-from device import SHARED_BYTES, EmulatedExactProgram, EmulatedProgram
-from emulated import Emulated
+from device import NEWEST, SHARED_BYTES, CpuExactProgram, CpuProgram, OnTheCpu
+from machine import ANYWHERE
 
 from benchmarks.gpu import __main__ as command
 from benchmarks.gpu import building, checks, events, jobs, limits, peers, report, results, timing
@@ -70,7 +70,7 @@ class Event:
 
 
 class Device:
-    """The programs of the kernels, run by the emulation.
+    """The programs of the kernels, run by the CPU.
 
     Attributes:
         edit: changes the text of kernels.
@@ -78,58 +78,40 @@ class Device:
         captured: launches of the graph in capture; None outside a capture.
     """
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.edit = str
-        self.after = lambda function, arguments: None
-        self.captured = None
+    def __init__(self):
         self.programs = {}
+        self.reset()
+
+    def reset(self):
+        self.edit, self.after, self.captured = str, lambda function, arguments: None, None
 
     def program_of(self, kernel, device):
         key = kernel.spec, self.edit
         if key not in self.programs:
-            folder = self.folder / f"{len(self.programs)}"
-            folder.mkdir()
-            self.programs[key] = EmulatedProgram(kernel, folder, edit=self.edit)
-        return Program(self, self.programs[key])
+            self.programs[key] = CpuProgram(kernel, edit=self.edit)
+        return self.programs[key]
 
     def exact_program_of(self, source, dtype, device):
         key = source.name, dtype
         if key not in self.programs:
-            folder = self.folder / f"{len(self.programs)}"
-            folder.mkdir()
-            self.programs[key] = EmulatedExactProgram(source, dtype, folder)
-        return Program(self, self.programs[key])
+            self.programs[key] = CpuExactProgram(source, dtype)
+        return self.programs[key]
 
     def exact_worker(self, x, spec):
         source = exact._exact_kernel(spec).source
         return exact_cuda.CudaSort(source, exact_cuda.program_of(source, DTYPE_NAMES[x.dtype], x.device))
 
+    def launch(self, launch, program, function, blocks, arguments):
+        launch(program, function, blocks, arguments)
+        self.after(function, arguments)
+        if self.captured is not None:
+            self.captured.append(partial(launch, program, function, blocks, arguments))
+
+    @contextlib.contextmanager
     def graph(self, graph):
-        @contextlib.contextmanager
-        def capture():
-            self.captured = graph.launches
-            yield
-            self.captured = None
-
-        return capture()
-
-
-class Program:
-    """A program of the device, with launches that a graph may capture."""
-
-    def __init__(self, device, program):
-        self.device, self.program = device, program
-
-    def __getattr__(self, name):
-        return getattr(self.program, name)
-
-    def launch(self, function, blocks, *rest):
-        launch = partial(self.program.launch, function, blocks, *rest)
-        launch()
-        self.device.after(function, rest[-1])
-        if self.device.captured is not None:
-            self.device.captured.append(launch)
+        self.captured = graph.launches
+        yield
+        self.captured = None
 
 
 class Graph:
@@ -143,22 +125,17 @@ class Graph:
             launch()
 
 
-def operator_on_the_cpu(subject):
-    """Return the operator for CUDA, by the table of targets that the fixture makes."""
-    return Sorter(subject.files)
-
-
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
+def programs():
     """The device, whose programs serve all tests."""
-    return Device(tmp_path_factory.mktemp("programs"))
+    return Device()
 
 
 @pytest.fixture
 def device(programs, monkeypatch):
     """torch's CUDA, as far as the benchmark uses it."""
     device = programs
-    device.edit, device.after, device.captured = str, lambda function, arguments: None, None
+    device.reset()
     properties = SimpleNamespace(
         major=9,
         minor=0,
@@ -185,9 +162,11 @@ def device(programs, monkeypatch):
     for module in (events, checks, limits, peers):
         monkeypatch.setattr(module, "DEVICE", "cpu")
     monkeypatch.setattr(building, "pool", lambda: multiprocessing.dummy.Pool(1))
-    monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
+    monkeypatch.setattr(Subject, "operator", property(lambda subject: Sorter(subject.files)))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
     monkeypatch.setattr(exact_cuda, "program_of", device.exact_program_of)
+    launch = OnTheCpu.launch
+    monkeypatch.setattr(OnTheCpu, "launch", lambda *arguments: device.launch(launch, *arguments))
     monkeypatch.setattr(exact, "_worker", device.exact_worker)
     monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], devices=("cpu",)))
     monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
@@ -267,7 +246,7 @@ def test_bits_that_depend_on_the_run_or_on_company_are_found(device, subject):
 
 def test_any_type_is_checked(device, subject, monkeypatch):
     subject = subject("bitonic", 4)
-    # The emulation takes seconds to build a type; test_exact has them all.
+    # A type takes a second to build; test_exact has them all.
     some = {torch.float64: "float64", torch.uint8: "uint8", torch.bool: "bool"}
     monkeypatch.setattr(checks, "DTYPE_NAMES", some)
     assert list(checks.check_any_type(subject, 5)) == []
@@ -283,7 +262,7 @@ def test_any_type_is_checked(device, subject, monkeypatch):
     assert {problem.partition(",")[0] for problem in problems} >= {"torch.uint8", "torch.float64"}
 
 
-def test_every_way_to_launch_is_right_in_the_emulation(device, subject):
+def test_every_way_to_launch_is_right(device, subject):
     for check, _, _, _ in jobs.LAUNCH_CHECKS.values():
         assert list(check(subject("bitonic", 4), 3)) == []
 
@@ -301,22 +280,6 @@ def test_the_graphs_network_has_run_no_backward_before():
     _, network, n, _ = jobs.LAUNCH_CHECKS["a CUDA graph"]
     others = [job for job in jobs.JOBS if job.form == Form(network, n)]
     assert [job.name for job in others] == [f"check, a CUDA graph, {network} {n}"]
-
-
-def test_what_a_thread_raises_is_raised(device, subject, monkeypatch):
-    subject = subject("bitonic", 4)
-    plain = cuda.relax_unchecked
-    calls = []
-
-    def relax(*arguments):
-        calls.append(arguments)
-        if len(calls) > 1:
-            raise RuntimeError("no context")
-        return plain(*arguments)
-
-    monkeypatch.setattr(cuda, "relax_unchecked", relax)
-    with pytest.raises(RuntimeError, match="no context"):
-        list(checks.check_thread(subject, 3))
 
 
 # ------------------------------------------------------------------------------------------ builds
@@ -359,8 +322,7 @@ def test_the_kernels_of_the_limits_compile_without_a_warning(architecture):
         assert "warning" not in log
 
 
-def test_limits_are_measured(device, monkeypatch, tmp_path):
-    monkeypatch.undo()
+def test_limits_are_measured(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", Event)
     properties = SimpleNamespace(multi_processor_count=1)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
@@ -373,16 +335,13 @@ def test_limits_are_measured(device, monkeypatch, tmp_path):
 
     class Module:
         def __init__(self, code, options):
-            (define,) = options
-            folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
-            folder.mkdir()
-            name, value = define.removeprefix("-D").split("=")
-            self.kernels = Emulated(f"#define {name} {value}\n{code}", folder)
+            name, value = options[0].removeprefix("-D").split("=")
+            self.kernels = NEWEST.kernels(f"#define {name} {value}\n{code}")
 
         def get_function(self, name):
             def launch(grid, block, arguments):
                 launched.append(name)
-                self.kernels.launch(name, (*grid, 1, 1), (*block, 1, 1), arguments)
+                self.kernels.launch(name, *grid, *block, arguments, memory=ANYWHERE)
 
             return launch
 
@@ -497,8 +456,8 @@ ALL = [
 ]
 
 
-def run(folder, *options, code=0):
-    done = CliRunner().invoke(command.main, ["--out", str(folder), *options])
+def run(*options, code=0):
+    done = CliRunner().invoke(command.main, [str(option) for option in options])
     assert done.exit_code == code, done.output
     return done.output
 
@@ -515,8 +474,7 @@ def stored_files(folder):
 
 
 def test_a_run_writes_all_it_found(small, tmp_path):
-    output = run(tmp_path)
-    assert "4 cases run, 0 failures" in output
+    assert "4 cases run, 0 failures" in run("--out", tmp_path)
     stored, text = stored_files(tmp_path)
     assert list(stored.outcomes) == ALL
     assert (stored.device, stored.limits) == ("Some GPU (1 GB)", LIMITS)
@@ -527,19 +485,17 @@ def test_a_run_writes_all_it_found(small, tmp_path):
         assert f"\n## {heading}\n" in text
     assert "Failures" not in text
     assert "Not run" not in text
-
-
-def test_a_new_process_has_the_options_of_the_first(small, tmp_path, monkeypatch):
-    started = []
-    monkeypatch.setattr(os, "execv", lambda program, arguments: started.append(arguments[3:]))
-    monkeypatch.setattr(command.Run, "do", lambda run, left: False)
-    run(tmp_path, "--variant", "64 wires a warp", code=1)
-    assert started == [["--out", str(tmp_path), "--resume", "--variant", "64 wires a warp"]]
+    (path,) = tmp_path.glob("*.json")
+    facts = json.loads(path.read_text())
+    facts["outcomes"][0]["name"] = "a case of old"
+    path.write_text(json.dumps(facts))
+    run("--out", tmp_path)
+    assert list(stored_files(tmp_path)[0].outcomes) == ALL
 
 
 def test_variants_are_timed_in_turn_with_what_is_shipped(small, tmp_path):
     variants = [f"{NSC}, {name}" for name in building.VARIANTS]
-    run(tmp_path, "--only", P_GRAD, "--variant", "all")
+    run("--out", tmp_path, "--only", P_GRAD, "--variant", "all")
     stored, text = stored_files(tmp_path)
     assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, *variants, "indexed torch"]
     assert {launch.peer for launch in stored.outcomes[ALL[2]].launches} == {NSC, *variants}
@@ -547,22 +503,18 @@ def test_variants_are_timed_in_turn_with_what_is_shipped(small, tmp_path):
     assert "| nsc, 64 wires a warp |" in text
 
 
-def test_kernels_are_built_for_another_machine(small, tmp_path, monkeypatch):
+def test_kernels_are_built_for_another_machine(small, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     built = []
     monkeypatch.setattr(cubin, "build_all", lambda kernel, *target: built.append(target))
-    assert "1 kernel built, 0 failures" in run(tmp_path, "--build", "sm_80")
+    assert "1 kernel built, 0 failures" in run("--build", "sm_80")
     assert built == [("sm_80", 163 << 10)]
     monkeypatch.setattr(cubin, "build_all", lambda *_: 1 / 0)
-    output = run(tmp_path, "--build", "sm_80", code=1)
-    assert "FAILED: bitonic 4: RuntimeError: bitonic 4 is not built" in output
-    assert not list(tmp_path.iterdir())
+    assert "FAILED: bitonic 4: RuntimeError: bitonic 4 is not built" in run("--build", "sm_80", code=1)
 
 
-def test_the_plan_names_cases_that_there_are(tmp_path):
-    plan = run(tmp_path, "--plan")
-    assert not list(tmp_path.iterdir())
-    names = re.findall('--only "?([^"\n]+?)"?(?= |$)', plan.replace("\\\n", ""), re.M)
+def test_the_plan_names_cases_that_there_are():
+    names = re.findall('--only "?([^"\n]+?)"?(?= |$)', run("--plan").replace("\\\n", ""), re.M)
     assert len(names) == 10
     for name in names:
         known = [name.replace("$1", n) for n in ("16", "128", "1024")] if "$1" in name else [name]
@@ -571,48 +523,48 @@ def test_the_plan_names_cases_that_there_are(tmp_path):
 
 def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
     small.edit = edited
-    output = run(tmp_path, code=1)
+    line = "FAILED: check, bitonic 4: permutation"
+    assert line in run("--out", tmp_path, code=1)
     stored, text = stored_files(tmp_path)
     assert list(stored.outcomes) == ALL
     assert any("gradient of x off by" in failure for failure in stored.outcomes[ALL[0]].failures)
     assert "gradient of x off by" in text
-    assert "FAILED: check, bitonic 4: permutation" in output
     assert stored.outcomes[ALL[2]].timings
+    assert line in run("--out", tmp_path, "--resume", code=1)
+    small.edit = str
+    run("--out", tmp_path)
+    run("--out", tmp_path, "--resume")
 
 
-def peer_that_raises(error):
-    def start(work, subject, batch):
-        raise error
+def raising(error, calls=0):
+    """Return a peer that fails: its start, or behind some calls."""
+    left = [None] * calls
 
-    return Peer("other", lambda work, subject: 7, start)
+    def call():
+        if not left:
+            raise error
+        left.pop()
+
+    return Peer("other", lambda work, subject: 7, lambda work, subject, batch: call if calls else call())
 
 
 @pytest.mark.parametrize(
-    "error", [torch.OutOfMemoryError("CUDA out of memory"), ValueError("no such distribution")]
+    "peer",
+    [
+        raising(torch.OutOfMemoryError("CUDA out of memory")),
+        raising(ValueError("no such distribution")),
+        raising(torch.OutOfMemoryError("later"), calls=2),
+    ],
+    ids=["memory", "another error", "in a round"],
 )
-def test_a_peer_that_fails_leaves_the_others_their_times(small, tmp_path, monkeypatch, error):
-    small.peers.insert(0, peer_that_raises(error))
-    output = run(tmp_path, code=1)
-    assert f"FAILED: {ALL[2]}: other, batch 7: {type(error).__name__}: {error}" in output
+def test_a_peer_that_fails_leaves_the_others_their_times(small, tmp_path, peer):
+    small.peers.insert(0, peer)
+    output = run("--out", tmp_path, code=1)
+    assert f"FAILED: {ALL[2]}: other, batch 7: " in output
     assert "4 cases run, 1 failure\n" in output
     stored, text = stored_files(tmp_path)
     assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
-    assert str(error) in text
-
-
-def test_a_peer_that_fails_in_a_round_leaves_the_others_their_times(small, tmp_path, monkeypatch):
-    calls = []
-
-    def call():
-        calls.append(0)
-        if len(calls) > 2:
-            raise torch.OutOfMemoryError("later")
-
-    peer = Peer("other", lambda work, subject: 7, lambda work, subject, batch: call)
-    small.peers.insert(0, peer)
-    assert "1 failure" in run(tmp_path, code=1)
-    stored, _ = stored_files(tmp_path)
-    assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
+    assert "other, batch 7: " in text
 
 
 @pytest.mark.parametrize("where", ["build", "limits", "job"])
@@ -626,11 +578,9 @@ def test_an_exception_fails_one_case(small, tmp_path, monkeypatch, where):
         monkeypatch.setattr(limits, "measure", broken)
     else:
         monkeypatch.setattr(cuda, "relax_backward_unchecked", broken)
-        monkeypatch.setattr(checks, "_run_reference", lambda kernel, samples: pytest.fail("not reached"))
-    output = run(tmp_path, code=1)
+    assert "the driver says no" in run("--out", tmp_path, code=1)
     stored, text = stored_files(tmp_path)
     assert list(stored.outcomes) == ALL
-    assert "the driver says no" in output
     assert "the driver says no" in text
     failed = [name for name, outcome in stored.outcomes.items() if outcome.failures]
     expected = {"build": [name for name in ALL if name != "limits"], "limits": ["limits"]}
@@ -648,44 +598,29 @@ def test_an_interrupted_run_keeps_what_it_found_and_is_resumed(small, tmp_path, 
         return plain(work, *arguments)
 
     monkeypatch.setattr(timing, "time_case", interrupted)
-    run(tmp_path, code=1)
+    run("--out", tmp_path, code=1)
     stored, text = stored_files(tmp_path)
     assert list(stored.outcomes) == ALL[:3]
     assert f"Not run: {ALL[3]}; {ALL[4]}." in text
     monkeypatch.setattr(timing, "time_case", plain)
     monkeypatch.setattr(command, "versions", lambda: "torch 3")
-    run(tmp_path, "--resume")
+    run("--out", tmp_path, "--resume")
     stored, text = stored_files(tmp_path)
     assert [outcome.versions for outcome in stored.outcomes.values()] == ["torch 2"] * 3 + ["torch 3"] * 2
     assert "with torch 2; or torch 3." in text
 
 
-def test_a_resumed_run_tells_of_failures_before_it(small, tmp_path):
-    small.edit = edited
-    run(tmp_path, code=1)
-    assert "FAILED: check, bitonic 4: permutation" in run(tmp_path, "--resume", code=1)
-    small.edit = str
-    run(tmp_path)
-    run(tmp_path, "--resume")
-
-
-def test_a_part_of_it_writes_nothing_unless_told_where(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "RESULTS", tmp_path)
-    done = CliRunner().invoke(command.main, ["--only", "strides"])
-    assert done.exit_code == 0, done.output
-    assert "check, strides, bitonic 4: right" in done.output
-    assert "1 case run, 0 failures" in done.output
-    assert not list(tmp_path.iterdir())
-    done = CliRunner().invoke(command.main, [])
-    assert done.exit_code == 0, done.output
-    assert list(stored_files(tmp_path)[0].outcomes) == ALL
-
-
 def test_a_part_of_it_replaces_its_own_cases_alone(small, tmp_path, monkeypatch):
-    run(tmp_path)
+    """Without a folder it writes nothing."""
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    output = run("--only", "strides")
+    assert "check, strides, bitonic 4: right" in output
+    assert "1 case run, 0 failures" in output
+    assert not list(tmp_path.iterdir())
+    run()
     before, _ = stored_files(tmp_path)
     monkeypatch.setattr(command, "versions", lambda: "torch 3")
-    run(tmp_path, "--only", "strides", "--only", "entropy")
+    run("--out", tmp_path, "--only", "strides", "--only", "entropy")
     after, _ = stored_files(tmp_path)
     assert sorted(after.outcomes) == sorted(ALL)
     replaced = {name for name, outcome in after.outcomes.items() if outcome != before.outcomes[name]}
@@ -693,43 +628,24 @@ def test_a_part_of_it_replaces_its_own_cases_alone(small, tmp_path, monkeypatch)
     assert all(after.outcomes[name].versions == "torch 3" for name in replaced)
 
 
-def test_a_whole_run_begins_anew(small, tmp_path):
-    run(tmp_path)
-    (path,) = tmp_path.glob("*.json")
-    facts = json.loads(path.read_text())
-    facts["outcomes"][0]["name"] = "a case of old"
-    path.write_text(json.dumps(facts))
-    run(tmp_path)
-    assert list(stored_files(tmp_path)[0].outcomes) == ALL
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": "nsc-gpu-results/1"}', '{"format": "nsc-gpu-results/2"}']
-)
+@pytest.mark.parametrize("text", ["", "[]", '{"format": "nsc-gpu-results/1"}'])
 def test_files_of_something_else_are_refused(small, tmp_path, text):
     path = results.path_of(tmp_path, "Some GPU (1 GB)")
     path.write_text(text)
-    assert "holds no results of this version" in run(tmp_path, "--resume", code=2)
+    assert "holds no results of this version" in run("--out", tmp_path, "--resume", code=2)
     assert path.read_text() == text
 
 
 def test_a_gpu_that_no_longer_answers_is_left_to_a_new_process(small, tmp_path, monkeypatch):
     class ReplacedError(Exception):
-        pass
-
-    def lost():
-        raise RuntimeError("an illegal memory access was encountered")
+        """The process is another one now."""
 
     def replaced(*arguments):
         started.append(arguments)
         raise ReplacedError
 
-    started = []
-    monkeypatch.setattr(os, "execv", replaced)
-    small.peers[:] = [peer_that_raises(RuntimeError("illegal"))]
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(peers, "DEVICE", "cpu")
-    plain = timing.time_case
+    def lost():
+        raise RuntimeError("an illegal memory access was encountered")
 
     def losing(*arguments):
         try:
@@ -737,33 +653,32 @@ def test_a_gpu_that_no_longer_answers_is_left_to_a_new_process(small, tmp_path, 
         finally:
             monkeypatch.setattr(torch.cuda, "synchronize", lost)
 
+    started, plain = [], timing.time_case
+    monkeypatch.setattr(os, "execv", replaced)
+    small.peers[:] = [raising(RuntimeError("illegal"))]
     monkeypatch.setattr(timing, "time_case", losing)
-    done = CliRunner().invoke(command.main, ["--out", str(tmp_path), "--only", "bitonic", "--only", "4"])
-    assert isinstance(done.exception, ReplacedError)
-    module = [sys.executable, "-m", "benchmarks.gpu"]
     options = ["--out", str(tmp_path), "--resume", "--only", "bitonic", "--only", "4"]
-    assert started == [(sys.executable, [*module, *options])]
+    options += ["--variant", "64 wires a warp"]
+    done = CliRunner().invoke(command.main, [*options[:2], *options[3:]])
+    assert isinstance(done.exception, ReplacedError)
+    assert started == [(sys.executable, [sys.executable, "-m", "benchmarks.gpu", *options])]
     assert list(stored_files(tmp_path)[0].outcomes) == ALL[:3]
     # The new process.
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "time_case", plain)
-    assert "4 cases run, 1 failure\n" in run(tmp_path, *options[2:], code=1)
+    assert "4 cases run, 2 failures\n" in run(*options, code=1)  # and that of the variant
     assert list(stored_files(tmp_path)[0].outcomes) == ALL
     # Without files there is nothing to resume.
     monkeypatch.setattr(timing, "time_case", losing)
-    done = CliRunner().invoke(command.main, ["--only", "bitonic"])
-    assert done.exit_code == 1
-    assert f"NOT RUN, because the GPU no longer answered: {ALL[4]}" in done.output
-    assert "2 cases run, 1 failure\n" in done.output
+    output = run("--only", "bitonic", code=1)
+    assert f"NOT RUN, because the GPU no longer answered: {ALL[4]}" in output
+    assert "2 cases run, 1 failure\n" in output
 
 
-def test_unknown_cases_and_lone_resumes_are_refused(small, tmp_path):
-    assert "no case contains 'nonesuch'; there are: check, bitonic 4;" in run(
-        tmp_path, "--only", "nonesuch", code=2
-    )
-    done = CliRunner().invoke(command.main, ["--only", "bitonic", "--resume"])
-    assert done.exit_code == 2
-    assert "state --out too" in done.output
+def test_unknown_cases_and_lone_resumes_are_refused(small):
+    unknown = run("--only", "nonesuch", code=2)
+    assert "no case contains 'nonesuch'; there are: check, bitonic 4;" in unknown
+    assert "state --out too" in run("--only", "bitonic", "--resume", code=2)
 
 
 def test_names_tell_jobs_apart():
@@ -771,9 +686,6 @@ def test_names_tell_jobs_apart():
     assert len(set(names)) == len(names)
     assert {job.form.n for job in jobs.JOBS if job.is_timed} >= {4, 16, 128, 1024, 4096}
     assert [job.form.n for job in jobs.JOBS] == sorted(job.form.n for job in jobs.JOBS)
-
-
-# ----------------------------------------------------------------------------------------- reports
 
 
 def test_without_a_gpu_it_says_so_and_imports_little(tmp_path):

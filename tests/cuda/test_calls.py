@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,20 +15,28 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
 from nsc.compiler.driver import compile_network
+from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxed.levels import levels
 from nsc.compiler.request import Request
-from nsc.errors import OperandError, PackageError, ToolchainError
+from nsc.compiler.schedule import schedule
+from nsc.contract.interface import function_name
+from nsc.contract.launch import FUNCTIONS
+from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime.devices import cuda_module
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 from nsc.runtime.relaxed import cubin, cuda
 from nsc.runtime.relaxed.kernel import Kernel
 
-EMULATED = pytest.mark.slow("kernels run on the CPU")
+SLOW = pytest.mark.slow("kernels run on the CPU")
 
 
 def test_a_package_without_the_target():
     kernel = Kernel(compile_network(Request("bitonic", 4)).package.files)
     with pytest.raises(PackageError, match=r"no CUDA kernels: compile it with targets=\('cpu', 'cuda'\)"):
         _ = kernel.launch
+    with pytest.raises(OperandError, match="compiled for cpu: compile it with targets="):
+        cuda.program_of(kernel, torch.device("cuda", 0))
 
 
 def test_operators_say_what_they_are_compiled_for():
@@ -55,16 +67,58 @@ def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
             build()
 
 
+@pytest.mark.slow("CuPy runs in a process of its own")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a driver of its own")
+def test_what_the_driver_is_asked():
+    """The tests of driven.py."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", Path(__file__).with_name("driven.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTEST_ADDOPTS": ""})
+    assert done.returncode == 0, done.stdout
+
+
+# ---------------------------------------------------------------------------------------- launches
+
+
+def launch(n):
+    """Return the launch parameters of n wires; comparators make no difference to blocks."""
+    return levels(schedule(Network.from_layers(n, [])), arrays=3).launch
+
+
+def test_every_block_fits_every_device():
+    for n in (*range(1, 130), *range(130, 4096, 31), 4096):
+        facts = launch(n)
+        for real, kib in itertools.product(("float32", "float64"), sorted(set(SHARED_KIB.values()))):
+            blocks = launches(n, facts, (real,), kib << 10).blocks
+            assert set(blocks) == {function_name(function, real) for function in FUNCTIONS}
+            for function, block in blocks.items():
+                assert block.shared_bytes <= kib << 10, (n, kib, function)
+                assert block.threads % 32 == 0
+                assert 0 < block.threads <= 1024, (n, function)
+
+
+def test_a_network_too_wide_for_any_function_is_refused():
+    """Keys or routing: a block that does not fit is refused before anything is compiled."""
+    for n, shared, words in (
+        (4096, 33792, r"a block of nsc_keys_f64 on 4096 wires takes 33,800 bytes"),
+        (4096, 32767, r"the narrowest tile on 4096 wires takes 32,768 bytes"),
+    ):
+        with pytest.raises(BuildError, match=rf"{words}.* has {shared:,}: use a smaller network, or the cpu"):
+            launches(n, launch(n), ("float64",), shared)
+
+
+# ------------------------------------------------------------------------------------------ memory
+
+
 def test_chunks_are_summed_in_order(tabled):
-    emulated = tabled("bitonic", 8)
-    slots = emulated.kernel.launch.slots
+    tested = tabled("bitonic", 8)
+    slots = tested.kernel.launch.slots
     for chunks in (2, 9, 16):
         parts = 10.0 ** torch.randint(-8, 8, (3, chunks, slots)) * torch.randn(3, chunks, slots).double()
         expected = parts[:, 0]
         for chunk in range(1, chunks):
             expected = expected + parts[:, chunk]
         sums = parts.clone()
-        emulated.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, sums, None, None, None, 0))
+        tested.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, sums, None, None, None, 0))
         assert torch.equal(sums[:, 0], expected)
         assert torch.equal(sums[:, 1:], parts[:, 1:])
 
@@ -95,10 +149,10 @@ class Allocations:
         return call()
 
 
-def backward_of_a_permutation(emulated, batch):
+def backward_of_a_permutation(tested, batch):
     """Return a call of the backward pass of P, and the bytes of its results."""
-    x, steepness, _ = emulated.inputs("permutation", 0, batch)
-    n, spec = emulated.kernel.n, emulated.kernel.spec
+    x, steepness, _ = tested.inputs("permutation", 0, batch)
+    n, spec = tested.kernel.n, tested.kernel.spec
     grad = torch.ones(batch, n, n, dtype=x.dtype)
 
     def call():
@@ -107,23 +161,21 @@ def backward_of_a_permutation(emulated, batch):
     return call, x.nbytes + steepness.numel() * x.element_size()
 
 
-@EMULATED
+@SLOW
 @pytest.mark.parametrize("routing", ["none", "permutation", "route"])
 def test_kept_weights_change_no_bit(tabled, monkeypatch, routing):
     """And they spare the backward pass its keys."""
-    emulated = tabled("bitonic", 8, relaxation=Relaxation(error_free=True))
-    inputs = emulated.inputs(routing, 2 if routing == "route" else 0)
-    kept = cuda.empty_kept(inputs[0], routing, emulated.kernel.spec)
+    tested = tabled("bitonic", 8, relaxation=Relaxation(error_free=True))
+    inputs = tested.inputs(routing, 2 if routing == "route" else 0)
+    kept = cuda.empty_kept(inputs[0], routing, tested.kernel.spec)
     monkeypatch.setattr(cuda, "SCRATCH_BYTES", 0)  # several groups
-    expected = cuda.relax_unchecked(*inputs, routing, emulated.kernel.spec)
-    actual = cuda.relax_unchecked(*inputs, routing, emulated.kernel.spec, kept)
+    expected = cuda.relax_unchecked(*inputs, routing, tested.kernel.spec)
+    actual = cuda.relax_unchecked(*inputs, routing, tested.kernel.spec, kept)
     grads = [None if result is None else torch.randn_like(result) for result in expected]
-    backward = functools.partial(
-        cuda.relax_backward_unchecked, *grads, *inputs, routing, emulated.kernel.spec
-    )
+    backward = functools.partial(cuda.relax_backward_unchecked, *grads, *inputs, routing, tested.kernel.spec)
     expected += backward()
-    launches, launch = [], emulated.program.launch
-    emulated.program.launch = lambda name, *arguments: launches.append(name) or launch(name, *arguments)
+    launches, launch = [], tested.program.launch
+    tested.program.launch = lambda name, *arguments: launches.append(name) or launch(name, *arguments)
     actual += backward(kept=kept)
     assert "nsc_keys_backward_f64" in launches
     assert "nsc_keys_f64" not in launches
@@ -131,36 +183,32 @@ def test_kept_weights_change_no_bit(tabled, monkeypatch, routing):
         assert result is other is None or torch.equal(result, other)
 
 
-@EMULATED
-def test_weights_are_kept_up_to_a_bound(tabled, monkeypatch):
-    emulated = tabled("bitonic", 8)
-    x, spec = emulated.inputs("none", 0)[0], emulated.kernel.spec
+@SLOW
+def test_weights_are_kept_up_to_a_bound_and_if_there_is_memory(tabled, monkeypatch):
+    tested = tabled("bitonic", 8)
+    x, spec = tested.inputs("none", 0)[0], tested.kernel.spec
     size = cuda.empty_kept(x, "none", spec).nbytes
-    monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", size)
-    assert cuda.empty_kept(x, "none", spec) is not None
-    monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", size - 1)
-    assert cuda.empty_kept(x, "none", spec) is None
-
-
-@EMULATED
-def test_weights_are_kept_only_if_there_is_memory(tabled, monkeypatch):
-    emulated = tabled("bitonic", 8)
+    for bound in (size, size - 1):
+        monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", bound)
+        assert (cuda.empty_kept(x, "none", spec) is None) == (bound < size)
 
     def refuse(*_, **__):
         raise torch.OutOfMemoryError("no memory")
 
+    monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", size)
     monkeypatch.setattr(torch.Tensor, "new_empty", refuse)
-    assert cuda.empty_kept(emulated.inputs("none", 0)[0], "none", emulated.kernel.spec) is None
+    assert cuda.empty_kept(x, "none", spec) is None
 
 
-@EMULATED
+@SLOW
+@pytest.mark.usefixtures("wide_blocks")
 def test_kept_rows_are_bounded(tabled, monkeypatch):
     """As many blocks run as the bound allows, and at least one; the bits are the same."""
-    emulated = tabled("odd_even_merge", 136, dtype="float32")
-    emulated.program.blocks = 4
-    call, results = backward_of_a_permutation(emulated, 2)
-    allocations, launch = Allocations(monkeypatch), emulated.program.launch
-    block = emulated.kernel.launch.kept_rows_permutation * 32 * 4
+    tested = tabled("odd_even_merge", 40, dtype="float32")
+    tested.program.blocks = 4
+    call, results = backward_of_a_permutation(tested, 2)
+    allocations, launch = Allocations(monkeypatch), tested.program.launch
+    block = tested.kernel.launch.kept_rows_permutation * 32 * 4
     expected = call()
 
     def fails(*_):
@@ -171,16 +219,49 @@ def test_kept_rows_are_bounded(tabled, monkeypatch):
         assert torch.equal(allocations.of(call)[0], expected[0])
         assert blocks * block in allocations.bytes
         scratch = sum(allocations.bytes) - results
-        emulated.program.launch = fails
+        tested.program.launch = fails
         with pytest.raises(torch.OutOfMemoryError, match=f"up to {scratch:,} bytes of scratch"):
             call()
-        emulated.program.launch = launch
+        tested.program.launch = launch
+
+
+@SLOW
+def test_too_little_memory(tabled, monkeypatch):
+    """Each allocation of a call in turn fails; the error says what to do, and the next call is right."""
+    tested = tabled("bitonic", 8)
+    x, steepness, target = tested.inputs("cross_entropy", 0, 2)
+    spec, plain = tested.kernel.spec, torch.Tensor.new_empty
+    calls = {
+        "loss": lambda: cuda.loss_unchecked(x, steepness, target, "cross_entropy", spec),
+        "relax": lambda: cuda.relax_unchecked(x, steepness, None, "permutation", spec),
+        "backward": backward_of_a_permutation(tested, 2)[0],
+    }
+    for name, call in calls.items():
+        expected = call()
+        with monkeypatch.context() as patch:
+            allocations = Allocations(patch)
+            allocations.of(call)
+        for number in range(len(allocations.bytes)):
+            left = itertools.count(number, -1)
+
+            def refusing(tensor, *arguments, left=left, **options):
+                if next(left) <= 0:
+                    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB.")
+                return plain(tensor, *arguments, **options)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(torch.Tensor, "new_empty", refusing)
+                with pytest.raises(
+                    torch.OutOfMemoryError, match=r"2 samples .* smaller batch.*Tried to allocate"
+                ):
+                    call()
+        assert all(a is b or torch.equal(a, b) for a, b in zip(call(), expected, strict=True)), name
 
 
 def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
-    emulated = tabled("bitonic", 64, dtype="float32")
-    call, _ = backward_of_a_permutation(emulated, 7)
-    allocations, launch = Allocations(monkeypatch), emulated.kernel.launch
+    tested = tabled("odd_even_merge", 40, dtype="float32")
+    call, _ = backward_of_a_permutation(tested, 7)
+    allocations, launch = Allocations(monkeypatch), tested.kernel.launch
     each = (launch.arrays + 2) * launch.slots * 4  # two chunks of 32 columns
     expected = call()
     for aim, most, multiprocessors, group in (
@@ -192,7 +273,7 @@ def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
     ):
         monkeypatch.setattr(cuda, "SCRATCH_BYTES", aim)
         monkeypatch.setattr(cuda, "MOST_SCRATCH_BYTES", most)
-        emulated.program.multiprocessors = multiprocessors
+        tested.program.multiprocessors = multiprocessors
         assert torch.equal(allocations.of(call)[0], expected[0])
         weights = [shape for shape in allocations.shapes if shape[1:] == (launch.weight_numbers,)]
         assert weights[0][0] == group

@@ -2,44 +2,75 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
+import itertools
 import json
 import locale
+import re
 import subprocess
-import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
-from compiled import cases, elf_end, exact_cases
-from executed import NEWEST, OLDEST
-from machine_code import MOST_REGISTERS
-from test_machine_code import VERSION
+from device import FIRST_OF_13, NEWEST, OLDEST, Compiler
 
+from nsc import library
 from nsc.cli import main
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact.compiling import compile_exact
+from nsc.compiler.naming import Head
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxed import cuda
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import WIDEST
+from nsc.compiler.schedule import WIDEST, schedule
+from nsc.compiler.selection import top_k
+from nsc.contract.exact import for_element
 from nsc.contract.interface import function_name
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES, PARTS
 from nsc.errors import BuildError, ToolchainError
+from nsc.join.exact import exact_kernel
 from nsc.runtime.build import cache, nvrtc
-from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB
+from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB, exact_launches, launches
 from nsc.runtime.relaxed import cubin
 from nsc.runtime.relaxed.kernel import Kernel
 
-HERE = Path(__file__).parent
-# The NVRTC of torch for CUDA 13.0, the first of version 13. The newest is the one that CuPy finds by itself.
-OLD_NVRTC = HERE.parents[1] / ".venv" / "nvrtc-13.0"
-OLD_LIBRARIES = tuple(
-    OLD_NVRTC / "nvidia" / "cu13" / "lib" / name for name in ("libnvrtc-builtins.so.13.0", "libnvrtc.so.13")
-)
+# The version whose architectures and figures are held here.
+VERSION = (13, 5)
 # Architectures that NVRTC knows and whose shared memory no document states.
 UNPUBLISHED = {"sm_107"}
 # What CUDA 12 was the last to support.
 OF_CUDA_12 = {"sm_70", "sm_72"}
+# Registers that a thread can have.
+MOST_REGISTERS = 255
+
+
+TABLED, FIRST = {"straight_line": 0}, {"select": top_k(1)}
+# Straight-line code and tables; each sigmoid and form in one of the texts. Kernels: the architecture, the
+# network and its wires, the relaxation, and what else is requested.
+CASES = {
+    "straight, sm_80": ("sm_80", "bitonic", 4, Relaxation(), {}),
+    "straight, sm_90": ("sm_90", "bitonic", 4, Relaxation("gaussian", 0.25, True), {}),
+    "straight, sm_120": ("sm_120", "bitonic", 4, Relaxation("reciprocal", 0.5), {}),
+    "a selection, tabled, sm_80": ("sm_80", "bitonic", 4, Relaxation("optimal", 0.4, True), TABLED | FIRST),
+    "a selection, tabled, sm_120": ("sm_120", "bitonic", 4, Relaxation("cauchy", 0.75), TABLED | FIRST),
+    "a selection, straight, sm_90": ("sm_90", "bitonic", 4, Relaxation("hard", 0.0, True), FIRST),
+    "no comparator, sm_90": ("sm_90", Network.from_layers(1, []), 1, Relaxation(), {}),
+    "tiles of many warps, tabled, sm_90": ("sm_90", "odd_even", 66, Relaxation(), TABLED),
+}
+assert {relaxation.sigmoid for _, _, _, relaxation, _ in CASES.values()} == set(SIGMOIDS)
+
+# Exact kernels: values of a sample, their type and the architecture. Both ways to run, items of all kinds.
+EXACT_CASES = {
+    "exact float32, sm_80": (8, "float32", "sm_80"),
+    "exact uint8, sm_120": (8, "uint8", "sm_120"),
+    "exact uint64, sm_90": (8, "uint64", "sm_90"),
+    "exact bfloat16, tabled, sm_90": (160, "bfloat16", "sm_90"),
+}
 
 
 def kernel(request):
@@ -50,6 +81,14 @@ def compiled(package, architecture):
     return cubin.compiler_of(package, architecture).compiled(package.sources["cuda"])
 
 
+def compiled_exact(n, dtype, architecture):
+    """Return the cubin of an exact kernel, the compiler's log, and the facts that it states."""
+    source = exact_kernel(n).source
+    launched = exact_launches(source, getattr(torch, dtype).itemsize, SHARED_KIB[architecture] << 10)
+    compiler = replace(nvrtc.find_nvrtc(architecture), defines=launched.defines)
+    return *compiler.compiled(for_element(source.texts["cuda"], dtype)), source.facts
+
+
 def test_golden_text(generated):
     generated("bitonic_4.cu", kernel(Request("bitonic", 4, targets=("cuda",))).sources["cuda"])
     generated("best_4_exact.cu", compile_exact(4).texts["cuda"])
@@ -57,60 +96,135 @@ def test_golden_text(generated):
 
 @pytest.mark.slow("NVRTC compiles for a minute")
 @pytest.mark.parametrize(
-    ("version", "part"),
+    ("compiler", "part"),
     [
-        ("13.0", 0),
-        ("newest", 1),
+        (FIRST_OF_13, 0),
+        (NEWEST, 1),
         *(
             pytest.param(*each, marks=pytest.mark.nightly("each text meets both versions of NVRTC"))
-            for each in (("13.0", 1), ("newest", 0))
+            for each in itertools.product((FIRST_OF_13, NEWEST), range(4))
+            if each not in ((FIRST_OF_13, 0), (NEWEST, 1))
         ),
     ],
+    ids=lambda value: value.folder.partition("/")[0] if isinstance(value, Compiler) else str(value),
 )
-def test_both_compilers_take_every_text_without_a_warning(version, part):
-    libraries = []
-    if version == "13.0":
-        libraries = OLD_LIBRARIES
-        missing = [str(path) for path in libraries if not path.exists()]
-        assert not missing, (
-            f"no {missing}: run make .venv/test.stamp, or python -m pip install --no-deps --target "
-            f"{OLD_NVRTC} nvidia-cuda-nvrtc==13.0.88"
-        )
-    command = [sys.executable, HERE / "compiled.py", str(part), *libraries]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert (answer["version"] == [13, 0]) == (version == "13.0"), answer["version"]
-    for name, case in cases(part).items():
-        check(case, answer["cases"][name], name)
-    for name in exact_cases(part):
-        check_whole(answer["cases"][name], name)
-        resources = answer["cases"][name]["resources"]
+def test_both_compilers_take_every_text_without_a_warning(monkeypatch, compiler, part):
+    """A part is every fourth case, for float32 and float64 in turn."""
+    monkeypatch.setattr(nvrtc, "_nvrtc", lambda: compiler.library)
+    assert (nvrtc.version() == "13.0") == (compiler is FIRST_OF_13)
+    for number, (name, case) in enumerate(CASES.items()):
+        if number % 4 == part:
+            check(name, ("float32", "float64")[number // 4], *case)
+    for name, case in list(EXACT_CASES.items())[part::4]:
+        resources = resources_of(*compiled_exact(*case), name)
         assert set(resources) == {EXACT_VALUES, EXACT_PAIRS}, name
         for function in resources.values():
-            assert function["registers"] <= MOST_REGISTERS, name
-            assert function["spilled_bytes"] == function["stack_bytes"] == 0, name
+            assert function.registers <= MOST_REGISTERS, name
+            assert function.spilled_bytes == function.stack_bytes == 0, name
 
 
-def check_whole(results, where):
-    assert results["warnings"] == [], where
-    assert results["length"] == results["end"], where
-    assert results["states its facts"], where
+def resources_of(cubin, log, stated, where):
+    assert not [line for line in log.splitlines() if "warning" in line], where
+    assert nvrtc.whole(cubin) == cubin, where
+    assert stated.encode() in cubin, where
+    return nvrtc.resources(log)
 
 
-def check(case, results, where):
-    check_whole(results, where)
-    reals = case.request.dtypes
-    assert set(results["resources"]) == {
-        function_name(function, real) for function in FUNCTIONS for real in reals
-    }, where
-    for function, resources in results["resources"].items():
-        assert resources["registers"] <= MOST_REGISTERS, (where, function)
+def check(where, real, architecture, network, n, relaxation, options):
+    package = kernel(Request(network, n, relaxation, (real,), ("cuda",), **options))
+    found = resources_of(*compiled(package, architecture), package.manifest.stated("cuda"), where)
+    assert set(found) == {function_name(function, real) for function in FUNCTIONS}, where
+    longest = int(re.search(r"longest_codelet = (\d+)", package.sources["cuda"])[1])
+    is_tabled = options.get("straight_line") == 0
+    for function, resources in found.items():
+        assert resources.registers <= MOST_REGISTERS, (where, function)
         # Only the rows and products of a codelet that runs from its table are indexed at run time.
-        indexed = WIDEST + results["longest codelet"] if case.is_tabled else 0
-        stack = resources["stack_bytes"] - resources["spilled_bytes"]
+        indexed = WIDEST + longest if is_tabled else 0
+        stack = resources.stack_bytes - resources.spilled_bytes
         assert stack <= indexed * LANE_BYTES, (where, function)
-        assert resources["spilled_bytes"] == 0 or case.is_tabled, (where, function)
+        assert resources.spilled_bytes == 0 or is_tabled, (where, function)
+
+
+@pytest.mark.nightly("NVRTC compiles a large network")
+def test_32_wires_stay_in_registers():
+    """They are the most wires whose float32 kernels do; it is a figure of one version of NVRTC."""
+    if nvrtc._nvrtc().getVersion() != VERSION:
+        pytest.skip(f"the figure is of NVRTC {VERSION}")
+    _, log = compiled(kernel(Request("bitonic", 32, targets=("cuda",))), "sm_90")
+    for name, resources in nvrtc.resources(log).items():
+        assert resources.registers <= MOST_REGISTERS, name
+        assert resources.spilled_bytes == resources.stack_bytes == 0, name
+
+
+@functools.cache
+def disassembler():
+    """Return nvdisasm, of the package nvidia-cuda-nvdisasm."""
+    paths = (Path(file.locate()) for file in importlib.metadata.files("nvidia-cuda-nvdisasm") or ())
+    return next(path for path in paths if path.name == "nvdisasm")
+
+
+def reads_in_flight(cubin, read, folder):
+    """Return the most reads that a thread of each function asks for before it stores one in shared memory."""
+    (path := folder / "kernels.cubin").write_bytes(cubin)
+    command = [disassembler(), "--print-code", path]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = {}
+    for section in re.split(r"^\.text\.", text, flags=re.MULTILINE)[1:]:
+        most = reads = 0
+        for name in re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", section):
+            reads = reads + 1 if name == read else 0 if name.startswith(("STS", "BAR", "WARPSYNC")) else reads
+            most = max(most, reads)
+        found[section[: section.index(":")]] = most
+    return found
+
+
+@pytest.mark.slow("NVRTC compiles")
+@pytest.mark.parametrize(
+    "n",
+    [128, *(pytest.param(n, marks=pytest.mark.nightly("other tiles are compiled")) for n in (32, 64))],
+)
+def test_several_rows_of_a_tensor_are_asked_for_at_a_time(n, tmp_path):
+    """Else each row of a payload or a gradient would cost the time of a read from memory."""
+    # A network of one codelet: butterflies of 16 wires in four layers.
+    layers = [[(a, a + (1 << bit)) for a in range(16) if not a >> bit & 1] for bit in range(4)]
+    network = Network.from_layers(n, layers)
+    request = Request(network, n, targets=("cuda",), unproved=True)
+    levels = cuda.lower(schedule(network), request)
+    text = cuda.render(Head(*["counted"] * 5, network), "counted", levels, request)
+    defines = launches(n, levels.launch, ("float32",), SHARED_KIB["sm_90"] << 10).defines
+    cubin, _ = replace(nvrtc.find_nvrtc("sm_90"), defines=defines).compiled(text)
+    reads = reads_in_flight(cubin, f"LDG.E.{8 * LANE_BYTES}.CONSTANT", tmp_path)
+    for function in ("route", "reversed", "route_backward"):
+        assert reads[f"nsc_{function}_f32"] >= 8, function
+
+
+@pytest.mark.slow("NVRTC compiles")
+def test_several_packs_of_values_are_asked_for_at_a_time(tmp_path):
+    cubin, _, _ = compiled_exact(32, "float32", "sm_90")
+    assert set(reads_in_flight(cubin, "LDG.E.128.CONSTANT", tmp_path).values()) == {8}
+
+
+@pytest.mark.slow("NVRTC compiles each header")
+def test_each_header_stands_alone():
+    def standing_alone(text):
+        return NEWEST.ptx(library.expanded(text))
+
+    for path in sorted(library.FOLDER.glob("nsc/**/cuda/*.h")):
+        standing_alone(f"#include <{path.relative_to(library.FOLDER).as_posix()}>\n")
+    text = (library.FOLDER / "nsc/relaxed/cuda/tile.h").read_text(encoding="utf-8")
+    with pytest.raises(AssertionError, match="error"):
+        standing_alone(re.sub("#include.*\n|#pragma once\n", "", text))
+
+
+def test_cuda_has_a_namespace_of_its_own():
+    """Headers of both languages name some structs alike; numbers.h alone takes the place of a C++ header."""
+    for path in library.FOLDER.glob("nsc/*/cuda/*.h"):
+        assert "namespace nsc {" not in path.read_text(encoding="utf-8"), path
+
+
+def test_a_lane_has_as_many_bytes_as_launches_count_with():
+    text = (library.FOLDER / "nsc/relaxed/cuda/columns.h").read_text(encoding="utf-8")
+    assert f"constexpr int32_t lane_bytes = {LANE_BYTES};\n" in text
 
 
 def test_what_the_compiler_says_of_a_function():
@@ -131,20 +245,19 @@ ptxas info    : Used 15 registers
 
 
 @pytest.mark.slow("NVRTC compiles for a minute")
-def test_a_cubin_is_whole(tmp_path):
-    """NVIDIA's disassembler takes it, and refuses one that lacks its last byte."""
-    cubin, _ = compiled(kernel(Request("odd_even", 2, targets=("cuda",))), "sm_90")
-    tool = next(
-        Path(file.locate())
-        for file in importlib.metadata.files("nvidia-cuda-nvdisasm")
-        if file.name == "nvdisasm"
-    )
-    for length, is_whole in ((len(cubin), True), (len(cubin) - 1, False)):
-        (file := tmp_path / "kernels.cubin").write_bytes(cubin[:length])
-        done = subprocess.run([tool, file], capture_output=True, text=True)
+def test_parts_are_all_functions_and_cubins_whole(tmp_path):
+    """NVIDIA's disassembler takes a cubin, and refuses one that lacks its last byte."""
+    package = kernel(Request("odd_even", 2, targets=("cuda",)))
+    for part, functions in PARTS.items():
+        compiler = cubin.compiler_of(package, "sm_90", part)
+        binary, log = compiler.compiled(package.sources["cuda"])
+        assert set(nvrtc.resources(log)) == {function_name(each, "float32") for each in functions}
+    for length, is_whole in ((len(binary), True), (len(binary) - 1, False)):
+        (file := tmp_path / "kernels.cubin").write_bytes(binary[:length])
+        done = subprocess.run([disassembler(), file], capture_output=True, text=True)
         assert (done.returncode == 0) == is_whole, done.stderr
-    assert nvrtc.whole(cubin[:-1]) == nvrtc.whole(cubin) == cubin
-    for wrong in (cubin[:-2], cubin + b"\0", b"", b"no ELF file" * 9):
+    assert nvrtc.whole(binary[:-1]) == nvrtc.whole(binary) == binary
+    for wrong in (binary[:-2], binary + b"\0", b"", b"no ELF file" * 9):
         with pytest.raises(
             BuildError, match=r"binary has [\d,]+ bytes, its header speaks of [\d,]+: install"
         ):
@@ -168,13 +281,6 @@ def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
     assert cubin.build(package, "sm_90", "forward").cached
 
 
-def test_parts_are_all_functions():
-    package = kernel(Request("odd_even", 2, targets=("cuda",)))
-    for part, functions in PARTS.items():
-        _, log = cubin.compiler_of(package, "sm_90", part).compiled(package.sources["cuda"])
-        assert set(nvrtc.resources(log)) == {function_name(each, "float32") for each in functions}
-
-
 def test_an_architecture_that_nvrtc_does_not_know():
     with pytest.raises(ToolchainError, match=r"no architecture 'sm_12'; known: sm_75, "):
         cubin.build(kernel(Request("odd_even", 3, targets=("cuda",))), "sm_12", "forward")
@@ -186,11 +292,11 @@ def test_a_text_that_does_not_compile_says_where(monkeypatch):
 
 
 @pytest.mark.slow("NVRTC compiles")
-def test_texts_are_read_as_before_when_nvrtc_has_compiled():
+def test_texts_are_read_as_before_when_nvrtc_has_compiled(tmp_path):
     """NVRTC 12 changes the locale of its thread."""
     before = locale.getpreferredencoding(False)
     for compiler in (NEWEST, OLDEST):
-        compiler.library.ptx("", (f"--gpu-architecture={compiler.architecture}",))
+        compiler.ptx(f"// {tmp_path}")  # a text that nobody has compiled
         assert locale.getpreferredencoding(False) == before
     threads = []
     with pytest.MonkeyPatch.context() as patch:
@@ -219,10 +325,10 @@ def test_architectures_that_are_not_known(monkeypatch):
     assert cubin.compiler_of(package, "sm_90", shared_bytes=227 << 10).architecture == "sm_90"
 
 
-@pytest.mark.slow("NVRTC compiles for a minute")
 def test_building_ahead_of_time(tmp_path, monkeypatch):
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nvrtc.Nvrtc, "compile", lambda self, source, binary: binary.write_text(str(self)))
     line = "compile odd_even --n 3 --target cuda,cpu --arch sm_90 --arch sm_80 --json"
 
     def run():
@@ -231,11 +337,14 @@ def test_building_ahead_of_time(tmp_path, monkeypatch):
         return json.loads(done.stdout)
 
     facts = run()
-    for binary in facts["binaries"][1:]:
-        cubin = Path(binary).read_bytes()
-        assert len(cubin) == elf_end(cubin)
+    library, *binaries = facts["binaries"]
+    assert library.endswith(".so")
+    for number, (architecture, part) in enumerate(itertools.product(("sm_90", "sm_80"), PARTS)):
+        text = Path(binaries[number]).read_text(encoding="utf-8")
+        assert f"architecture='{architecture}'" in text
+        assert f"NSC_{part.upper()}" in text
+    assert len(binaries) == 2 * len(PARTS)
     assert facts["targets"] == ["cpu", "cuda"]
-    assert [binary.rpartition(".")[2] for binary in facts["binaries"]] == ["so", *["cubin"] * 2 * len(PARTS)]
     assert not facts["cached"]
     assert run()["cached"]
     folder = tmp_path / "generated" / "odd_even_3"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 import torch
-from device import MACHINES, OTHER_MACHINE, EmulatedExactProgram
-from emulated import ALIGNED, ORDERS
+from device import CpuExactProgram
+from machine import ORDERS
 
 import nsc
 from nsc.compiler.selection import ranks, top_k
@@ -29,18 +30,13 @@ WHOLES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 SHAPES = ((1, 1), (5, 1), (150, 1), (1, 40), (3, 17), (2, 3), (0, 1), (2, 0))
 
 
-@pytest.fixture(
-    scope="module",
-    params=["ptx", *(pytest.param(each, marks=OTHER_MACHINE) for each in ("oldest ptx", "text"))],
-)
-def programs(tmp_path_factory, request):
+@pytest.fixture(scope="module")
+def programs(compiler):
     """Return what makes programs, each once."""
 
     @functools.cache
-    def make(n, dtype, select=None, shared_kib=227, options=()):
-        source, folder = exact_kernel(n, select).source, tmp_path_factory.mktemp("exact")
-        machine = MACHINES[request.param]
-        return EmulatedExactProgram(source, dtype, folder, shared_kib << 10, options, machine)
+    def make(n, dtype, select=None, shared_kib=227):
+        return CpuExactProgram(exact_kernel(n, select).source, dtype, shared_kib << 10, compiler)
 
     return make
 
@@ -109,8 +105,21 @@ def operator(n, select=None):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_type(dtype, programs, on):
-    on(programs(5, dtype, options=ALIGNED), "shuffled")
+    on(programs(5, dtype), "shuffled")
     check(operator(5), 5, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_types_that_torch_does_not_sort(dtype, programs, on):
+    on(programs(5, dtype))
+    highest = np.iinfo(dtype).max
+    values = np.random.default_rng(0).integers(0, highest, (40, 5), dtype, endpoint=True)
+    values[:, 3] = values[:, 1]
+    for descending in (False, True):
+        order = np.argsort(highest - values if descending else values, 1, kind="stable")
+        found = exact._sort(torch.from_numpy(values), 1, descending, False, operator(5).kernel.spec)
+        assert np.array_equal(found[1].numpy(), order)
+        assert np.array_equal(found[0].numpy(), np.take_along_axis(values, order, 1))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +136,7 @@ def test_any_number_of_values(n, dtype, programs, on):
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int64"])
 def test_values_may_lie_anywhere(dtype, programs, on):
     """16 bytes are read at a time where they lie at a multiple of 16, and one value at a time elsewhere."""
-    on(programs(5, dtype, options=ALIGNED))
+    on(programs(5, dtype))
     for offset in (0, 1):
         x = values_of((40 * 5 + 1,), dtype)[offset:][: 40 * 5].view(40, 5)
         assert (x.data_ptr() % 16 == 0) == (offset == 0)

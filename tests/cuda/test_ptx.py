@@ -1,4 +1,4 @@
-"""The machine that runs PTX: races that no order of the threads shows, and opcodes."""
+"""The machine that runs PTX: what it finds wrong, whatever the order of the threads, and opcodes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import operator
 import random
 import struct
 
-import ptx_text
 import pytest
 import torch
-from emulated import EmulationError
-from executed import NEWEST, Executed
-from ptx_text import UnknownPtxError
+from device import NEWEST
+from machine import ORDERS, Kernels, LaunchError, UnknownPtxError
 
 HEAD = """
 extern __shared__ __align__(16) unsigned char shared_memory[];
@@ -22,7 +20,7 @@ extern __shared__ __align__(16) unsigned char shared_memory[];
 """
 THREADS = 64
 
-# Kernels that are right in the emulation of the text, and what is wrong with each.
+# What is wrong with a kernel that may give right results in any order of the threads.
 RACES = {
     "write after write": "SHARED; held[threadIdx.x / 2] = 1;",
     "read after write": "SHARED; held[threadIdx.x] = 1; y[threadIdx.x] = held[threadIdx.x & 62];",
@@ -55,69 +53,94 @@ RIGHT = {
     "halves, then the whole": "SHARED; held[threadIdx.x] = x[threadIdx.x];"
     " __syncwarp(threadIdx.x % 32 < 16 ? 0xffffu : 0xffff0000u); __syncwarp();"
     " y[threadIdx.x] = held[threadIdx.x ^ 31];",
-    "exchanges": "SHARED; atomicExch(held, int(threadIdx.x)); __syncthreads(); y[threadIdx.x] = held[0];",
+    "exchanges": "SHARED; atomicExch(held, 7); __syncthreads(); y[threadIdx.x] = held[0];",
     "arrays of a thread": "int own[64]; for (int i = 0; i < 64; ++i) own[i] = x[i];"
     " y[threadIdx.x] = own[63 - threadIdx.x];",
     "neighbouring bytes": "unsigned char *bytes = shared_memory; bytes[threadIdx.x] = threadIdx.x;"
     " __syncthreads(); y[threadIdx.x] = bytes[63 - threadIdx.x];",
-    "votes": "y[threadIdx.x] = __any_sync(~0u, threadIdx.x == 40) + 2 * __all_sync(~0u, threadIdx.x < 32)"
-    " + 4 * (__ballot_sync(~0u, threadIdx.x % 2) == 0xaaaaaaaau);",
+    "sums of warps": "int sum = x[threadIdx.x];"
+    " for (int bit = 16; bit; bit /= 2) sum += __shfl_xor_sync(~0u, sum, bit); y[threadIdx.x] = sum;",
+    "half of the lanes leave": "if (threadIdx.x % 32 >= 16) return;"
+    " const int other = __shfl_xor_sync(0xffffu, int(threadIdx.x), 15); __syncthreads();"
+    " y[threadIdx.x] = other;",
 }
+BACKWARDS = list(range(THREADS - 1, -1, -1))
+EXPECTED = {
+    "a warp of its own": [*range(31, -1, -1), *range(63, 31, -1)],
+    "halves, then the whole": [*range(31, -1, -1), *range(63, 31, -1)],
+    "exchanges": [7] * THREADS,
+    "sums of warps": [sum(range(32))] * 32 + [sum(range(32, 64))] * 32,
+    "half of the lanes leave": [*range(15, -1, -1), *[0] * 16, *range(47, 31, -1), *[0] * 16],
+}
+# Bodies of kernels by the words of what ends them.
+WRONG = {
+    "different barriers": "if (threadIdx.x < 32) { __syncthreads(); } else {\n __syncthreads(); }",
+    "for ever at a barrier": "if (threadIdx.x == 5) __syncwarp(); else __syncthreads();",
+    "for ever at a shuffle": "if (threadIdx.x == 5) __syncthreads(); else __syncwarp();",
+    "not in its own mask": "if (threadIdx.x & 1) y[0] = __shfl_xor_sync(0x55555555u, 1, 1);",
+    "outside its mask": "if (threadIdx.x & 1) y[0] = __shfl_xor_sync(0xaaaaaaaau, 1, 1);",
+    "lane that has left": "if (threadIdx.x % 32 == 0) return;\n __syncwarp();",
+    "disagree on a shuffle": "if (threadIdx.x & 1) __syncwarp();\n else y[0] = __shfl_xor_sync(~0u, 1, 1);",
+    "a lane leaves": "if (threadIdx.x % 32 != 3) __syncwarp();",
+    "beyond shared memory": "SHARED; held[threadIdx.x + 1] = 1;",
+    "that nobody wrote": "SHARED; if (blockIdx.x) z[threadIdx.x] = held[threadIdx.x]; held[threadIdx.x] = 1;",
+    "a misaligned access": "*reinterpret_cast<int2 *>(y + 1) = {1, 2};",
+}
+BODIES = [*RACES.values(), *RIGHT.values(), *WRONG.values()]
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
-    bodies = [*RACES.values(), *RIGHT.values()]
-    texts = "".join(f"KERNEL(kernel_{k}) {{ {body} }}\n" for k, body in enumerate(bodies))
-    return Executed(HEAD + texts, tmp_path_factory.mktemp("ptx"))
+def kernels():
+    texts = "".join(f"KERNEL(kernel_{k}) {{ {body} }}\n" for k, body in enumerate(BODIES))
+    return NEWEST.kernels(HEAD + texts)
 
 
-def run(kernels, number, blocks=1, order="ascending"):
+def run(kernels, body, blocks=1, order="ascending", threads=THREADS, shared_bytes=4 * THREADS):
     x, (y, z) = torch.arange(THREADS, dtype=torch.int32), torch.zeros(2, 2 * THREADS, dtype=torch.int32)
-    kernels.launch(f"kernel_{number}", (blocks, 1, 1), (THREADS, 1, 1), [x, y, z.clone()], 4 * THREADS, order)
+    kernel = f"kernel_{BODIES.index(body)}"
+    kernels.launch(kernel, blocks, threads, [x, y, z.clone()], shared_bytes, order)
     return y[:THREADS].tolist()
 
 
-@pytest.mark.parametrize("order", ["ascending", "descending", "shuffled"])
 @pytest.mark.parametrize("race", RACES)
-def test_a_race_is_found_in_any_order(kernels, race, order):
+def test_a_race_is_found_in_any_order(kernels, race):
     said = race if race.startswith(SAID) else "a race: |a read of shared memory that nobody wrote"
-    with pytest.raises(EmulationError, match=said):
-        run(kernels, list(RACES).index(race), 2 if "block" in race else 1, order)
+    for order in ORDERS:
+        with pytest.raises(LaunchError, match=said):
+            run(kernels, RACES[race], 2 if "block" in race else 1, order)
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_no_race(kernels, name):
-    backwards = list(range(THREADS - 1, -1, -1))
-    expected = {
-        "a warp of its own": [*range(31, -1, -1), *range(63, 31, -1)],
-        "halves, then the whole": [*range(31, -1, -1), *range(63, 31, -1)],
-        "exchanges": [THREADS - 1] * THREADS,
-        "votes": [6] * 32 + [5] * 32,
-    }
-    assert run(kernels, len(RACES) + list(RIGHT).index(name)) == expected.get(name, backwards)
+    for order in ORDERS:
+        assert run(kernels, RIGHT[name], order=order) == EXPECTED.get(name, BACKWARDS)
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_kernels_end_with_a_message(kernels, message):
+    with pytest.raises(LaunchError, match=message):
+        run(kernels, WRONG[message], blocks=2)
+    assert run(kernels, RIGHT["barriers"]) == BACKWARDS
+
+
+@pytest.mark.parametrize(("threads", "shared_bytes"), [(0, 0), (1025, 0), (32, 8)])
+def test_blocks_that_no_device_has(kernels, threads, shared_bytes):
+    with pytest.raises(LaunchError, match="no block has"):
+        run(kernels, RIGHT["barriers"], threads=threads, shared_bytes=shared_bytes)
 
 
 def test_memory_that_is_no_argument(kernels):
-    number = len(RACES) + list(RIGHT).index("barriers")
     x, y = torch.zeros(THREADS, dtype=torch.int32), torch.zeros(THREADS - 1, dtype=torch.int32)
-    with pytest.raises(EmulationError, match="a read or write outside of all arguments"):
-        kernels.launch(f"kernel_{number}", (1, 1, 1), (THREADS, 1, 1), [x, y, None], 4 * THREADS)
+    with pytest.raises(LaunchError, match="a read or write outside of all arguments"):
+        kernels.launch(f"kernel_{BODIES.index(RIGHT['barriers'])}", 1, THREADS, [x, y, None], 4 * THREADS)
 
 
-def test_what_nobody_taught_ends_with_its_name(tmp_path):
-    text = 'extern "C" __global__ void sine(float *y) { y[0] = __sinf(y[0]); }'
-    unknown = Executed(text, tmp_path)
+def test_what_nobody_taught_ends_with_its_name():
+    unknown = NEWEST.kernels('extern "C" __global__ void sine(float *y) { y[0] = __sinf(y[0]); }')
     with pytest.raises(UnknownPtxError, match=r"sin\.approx\.f32 \(line \d+ of sine\)"):
-        unknown.launch("sine", (1, 1, 1), (1, 1, 1), [torch.zeros(1)])
+        unknown.launch("sine", 1, 1, [torch.zeros(1)])
     with pytest.raises(UnknownPtxError, match=r"line 2: \.texref"):
-        ptx_text.read(".version 9.0\n.texref a;")
-
-
-def test_a_misaligned_access(tmp_path):
-    misaligned = Executed('extern "C" __global__ void wide(float2 *y) { *y = {1, 2}; }', tmp_path)
-    with pytest.raises(EmulationError, match="a misaligned access"):
-        misaligned.launch("wide", (1, 1, 1), (1, 1, 1), [torch.zeros(4)[1:]])
+        Kernels(".version 9.0\n.texref a;")
 
 
 def wrapped(value, bits, signed):
@@ -149,7 +172,7 @@ BITWISE = {
 COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 
 
-def executed_opcodes(tmp_path, lines, operands):
+def executed_opcodes(lines, operands):
     """Run PTX that stores a result of 64 bits for each line; %rd1 to %rd3 are operands."""
     ptx = NEWEST.ptx('extern "C" __global__ void of(const long long *x, long long *y) { y[0] = x[0]; }')
     head = ptx[: ptx.index("{", ptx.index(".entry"))]
@@ -163,15 +186,15 @@ def executed_opcodes(tmp_path, lines, operands):
     ]
     for k, line in enumerate(lines):
         body += [*line, f"st.global.u64 [%rd9+{8 * k}], %rd4;"]
-    kernels = Executed("", tmp_path, ptx="\n".join([head, *body, "ret;", "}"]))
+    kernels = Kernels("\n".join([head, *body, "ret;", "}"]))
     x = torch.tensor([wrapped(each, 64, True) for each in operands])
     y = torch.zeros(len(lines), dtype=torch.int64)
-    kernels.launch("of", (1, 1, 1), (1, 1, 1), [x, y])
+    kernels.launch("of", 1, 1, [x, y])
     return y.tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_opcodes_of_integers(tmp_path, seed):
+def test_opcodes_of_integers(seed):
     draw = random.Random(seed)
     values = [draw.choice([draw.getrandbits(64), draw.getrandbits(6), -1, 1 << 31, 1 << 63]) for _ in "abc"]
     lines, expected = [], []
@@ -190,12 +213,12 @@ def test_opcodes_of_integers(tmp_path, seed):
                 add(function(a, b), bits, signed, f"{name}.{type_} %rd4, %rd1, %rd2;")
             add(a * b + c, bits, signed, f"mad.lo.{type_} %rd4, %rd1, %rd2, %rd3;")
             add(a * b >> bits, bits, signed, f"mul.hi.{type_} %rd4, %rd1, %rd2;")
+            if signed:
+                add(-a, bits, signed, f"neg.{type_} %rd4, %rd1;")
             by = values[1] & 0xFFFFFFFF
             add(a >> min(by, bits), bits, signed, f"shr.{type_} %rd4, %rd1, %rd2;")
             if bits < 64:
                 add(a * b, 2 * bits, signed, f"mul.wide.{type_} %rd4, %rd1, %rd2;")
-                wide = wrapped(values[2], 2 * bits, signed)
-                add(a * b + wide, 2 * bits, signed, f"mad.wide.{type_} %rd4, %rd1, %rd2, %rd3;")
             for name, function in COMPARISONS.items():
                 add(
                     function(a, b),
@@ -213,33 +236,17 @@ def test_opcodes_of_integers(tmp_path, seed):
             second = values[1] & 0xFFFFFFFF if name == "shl" else b
             add(function(a, second), bits, False, f"{name}.b{bits} %rd4, %rd1, %rd2;")
         add(~a, bits, False, f"not.b{bits} %rd4, %rd1;")
-    a, b, c = (wrapped(each, 32, False) for each in values)
-    add(bin(a).count("1"), 32, False, "popc.b32 %rd4, %rd1;")
-    add(32 - a.bit_length(), 32, False, "clz.b32 %rd4, %rd1;")
-    add(64 - (values[0] & (1 << 64) - 1).bit_length(), 32, False, "clz.b64 %rd4, %rd1;")
-    add((a & b) ^ c, 32, False, "lop3.b32 %rd4, %rd1, %rd2, %rd3, 0x6a;")
-    sources = struct.pack("<2I", a, b)
-    add(
-        int.from_bytes(bytes(sources[k] for k in (3, 6, 0, 5)), "little"),
-        32,
-        False,
-        "prmt.b32 %rd4, %rd1, %rd2, 0x5063;",
-    )
+    a, b = (wrapped(each, 32, False) for each in values[:2])
     mask = (1 << 7) - 1 << 5
     add(b & ~mask | (a << 5 & mask), 32, False, "bfi.b32 %rd4, %rd1, %rd2, 5, 7;")
-    add(a >> 5 & 127, 32, False, "bfe.u32 %rd4, %rd1, 5, 7;")
-    add(wrapped(a >> 5, 7, True), 32, True, "bfe.s32 %rd4, %rd1, 5, 7;")
-    add((b << 32 | a) >> 9, 32, False, "shf.r.wrap.b32 %rd4, %rd1, %rd2, 41;")
-    add((b << 32 | a) << 9 >> 32, 32, False, "shf.l.wrap.b32 %rd4, %rd1, %rd2, 9;")
-    add(b, 32, False, "shf.r.clamp.b32 %rd4, %rd1, %rd2, 40;")
     add(a | b << 32, 64, True, "mov.b64 %rd4, {%rd1, %rd2};")
     add(values[0] >> 32, 32, False, "mov.b64 {%rd5, %rd4}, %rd1;")
-    found = executed_opcodes(tmp_path, lines, values)
+    found = executed_opcodes(lines, values)
     wrong = [(line, f, e) for line, f, e in zip(lines, found, expected, strict=True) if f != e]
     assert not wrong
 
 
-def test_opcodes_of_numbers(tmp_path):
+def test_opcodes_of_numbers():
     def bits(value):
         return struct.unpack("<q", struct.pack("<d", value))[0]
 
@@ -250,10 +257,6 @@ def test_opcodes_of_numbers(tmp_path):
             "sub.rn.f64 %rd4, %rd1, %rd2;": a - b,
             "mul.f64 %rd4, %rd1, %rd2;": a * b,
             "neg.f64 %rd4, %rd1;": -a,
-            "abs.f64 %rd4, %rd1;": abs(a),
-            "min.f64 %rd4, %rd1, %rd2;": b if math.isnan(a) else min(a, b),
-            "max.f64 %rd4, %rd1, %rd2;": b if math.isnan(a) or b == 0 else max(a, b),
-            "sqrt.rn.f64 %rd4, %rd2;": math.sqrt(b) if b >= 0 else math.nan,
         }
         if b:
             lines["div.rn.f64 %rd4, %rd1, %rd2;"] = a / b
@@ -261,20 +264,18 @@ def test_opcodes_of_numbers(tmp_path):
         if real is not None:
             real.restype, real.argtypes = ctypes.c_double, [ctypes.c_double] * 3
             lines["fma.rn.f64 %rd4, %rd1, %rd2, %rd3;"] = real(a, b, c)
-        found = executed_opcodes(tmp_path, [[line] for line in lines], [bits(each) for each in (a, b, c)])
+        found = executed_opcodes([[line] for line in lines], [bits(each) for each in (a, b, c)])
         for line, value in zip(lines, found, strict=True):
             number = struct.unpack("<d", struct.pack("<q", value))[0]
             assert (math.isnan(number) and math.isnan(lines[line])) or bits(lines[line]) == value, line
         compared = {"lt": a < b, "leu": not a > b, "neu": a != b, "equ": not (a < b or a > b)}
-        compared |= {"ne": a < b or a > b, "num": not math.isnan(a), "nan": math.isnan(a), "geu": not a < b}
+        compared |= {"ne": a < b or a > b, "num": not math.isnan(a), "geu": not a < b}
         texts = [[f"setp.{name}.f64 %p1, %rd1, %rd2;", "selp.b64 %rd4, 1, 0, %p1;"] for name in compared]
         operands = [bits(each) for each in (a, b, c)]
-        assert executed_opcodes(tmp_path, texts, operands) == [int(each) for each in compared.values()]
-    texts = [[f"cvt.{how}.s32.f64 %rd4, %rd1;"] for how in ("rni", "rzi", "rmi", "rpi")]
-    assert executed_opcodes(tmp_path, texts, [bits(-2.5)]) == [-2, -2, -3, -2]
-    assert executed_opcodes(tmp_path, texts[:1], [bits(1e300)]) == [2**31 - 1]
-    assert executed_opcodes(tmp_path, texts[:1], [bits(math.nan)]) == [0]
+        assert executed_opcodes(texts, operands) == [int(each) for each in compared.values()]
+    for value, whole in ((-2.5, -2), (1e300, 2**31 - 1), (math.nan, 0)):
+        assert executed_opcodes([["cvt.rzi.s32.f64 %rd4, %rd1;"]], [bits(value)]) == [whole]
     texts = [["cvt.rn.f64.s64 %rd4, %rd1;"], ["cvt.rn.f32.f64 %rd4, %rd2;", "cvt.f64.f32 %rd4, %rd4;"]]
-    found = executed_opcodes(tmp_path, texts, [-7, bits(0.1)])
+    found = executed_opcodes(texts, [-7, bits(0.1)])
     single = struct.unpack("<f", struct.pack("<f", 0.1))[0]
     assert found == [bits(-7.0), bits(single)]

@@ -41,7 +41,7 @@
 namespace {
 
 // Shape, spread, first wire, first slot.
-NSC_TABLE nsc::Codelet codelets[] = {
+NSC_TABLE nsc::cuda::Codelet codelets[] = {
     {0, 0, 0, 0}, {},
 };
 
@@ -50,16 +50,16 @@ NSC_TABLE uint16_t spreads[] = {
 };
 
 // Wires, first pair, comparators.
-NSC_TABLE nsc::Shape shapes[] = {
+NSC_TABLE nsc::cuda::Shape shapes[] = {
     {4, 0, 6}, {0, 0, 0},
 };
 
-NSC_TABLE nsc::Pair shape_pairs[] = {
+NSC_TABLE nsc::cuda::Pair shape_pairs[] = {
     {0, 1, 0}, {2, 3, 0}, {0, 2, 0}, {1, 3, 0}, {0, 1, 0}, {2, 3, 0}, {0, 0, 0},
 };
 
 // The rounds of the keys pass, each 8 comparators or none: lo, hi, slot.
-NSC_TABLE nsc::Comparator in_rounds[] = {
+NSC_TABLE nsc::cuda::Comparator in_rounds[] = {
     {0, 1, 0}, {3, 2, 1}, {}, {}, {}, {}, {}, {}, {0, 2, 2}, {1, 3, 3}, {}, {}, {}, {}, {}, {},
     {0, 1, 4}, {2, 3, 5}, {}, {}, {}, {}, {}, {}, {},
 };
@@ -151,17 +151,17 @@ struct Network {
     static constexpr int32_t front_levels = 0, front_slots = 0;
     static constexpr int32_t cone_columns = 32, cones = 1;
 
-    static NSC_STEP nsc::Codelet codelet(int32_t number) { return codelets[number]; }
+    static NSC_STEP nsc::cuda::Codelet codelet(int32_t number) { return codelets[number]; }
     static NSC_STEP int32_t spread(int32_t place) { return spreads[place]; }
-    static NSC_STEP nsc::Shape shape(int32_t number) { return shapes[number]; }
-    static NSC_STEP nsc::Pair pair(int32_t number) { return shape_pairs[number]; }
-    static NSC_STEP nsc::Comparator in_round(int32_t place) { return in_rounds[place]; }
+    static NSC_STEP nsc::cuda::Shape shape(int32_t number) { return shapes[number]; }
+    static NSC_STEP nsc::cuda::Pair pair(int32_t number) { return shape_pairs[number]; }
+    static NSC_STEP nsc::cuda::Comparator in_round(int32_t place) { return in_rounds[place]; }
     static NSC_STEP int32_t merge_slot(int32_t place) { return merge_slots[place]; }
     static NSC_STEP int32_t listed(int32_t place) { return listed_codelets[place]; }
     static NSC_STEP const int32_t *level_bounds(int32_t list) { return bounds_of_levels[list]; }
 
     template <class Plan, class Use>
-    static NSC_STEP void with_code_of(nsc::Codelet codelet, Use use) {
+    static NSC_STEP void with_code_of(nsc::cuda::Codelet codelet, Use use) {
         switch (codelet.shape) {
             case 0:
                 if (codelet.spread == 0) return use(Straight<0>(), KnownSpread<0>());
@@ -173,7 +173,7 @@ struct Network {
 // logistic, ART λ = 0.25. See nsc/relaxed/relaxations.h.
 using Relaxation = nsc::Relaxation<nsc::logistic, nsc::Root<4>, false>;
 
-using Plan = nsc::CudaPlan<Network, Relaxation>;
+using Plan = nsc::cuda::Plan<Network, Relaxation>;
 
 }  // namespace
 
@@ -194,14 +194,14 @@ extern "C" __device__ const char nsc_facts[] = "{\"abi\": 10, \"kind\": \"relaxe
 extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_keys_f32(
     int64_t batch, const float *__restrict__ x, const float *__restrict__ steepness, int64_t steepness_stride,
     const int64_t *__restrict__ target, int64_t target_stride, float *__restrict__ values, float *__restrict__ weights) {
-    nsc::keys_forward<Plan, float>(batch, x, steepness, steepness_stride, target, target_stride, values, weights);
+    nsc::cuda::keys_forward<Plan, float>(batch, x, steepness, steepness_stride, target, target_stride, values, weights);
 }
 
 extern "C" __global__ void __launch_bounds__(Plan::routing_threads, Plan::forward_blocks) nsc_route_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
     int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
-    const nsc::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
-    nsc::route_forward<Plan, false>(call, routed, losses);
+    const nsc::cuda::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
+    nsc::cuda::route_forward<Plan, false>(call, routed, losses);
 }
 #endif
 
@@ -210,14 +210,14 @@ extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_keys_backwa
     int32_t batch, const float *__restrict__ steepness, int64_t steepness_stride, const float *__restrict__ values_grad,
     const float *__restrict__ weights, const float *__restrict__ weight_grads, int32_t chunks,
     float *__restrict__ x_grad, float *__restrict__ steepness_grad) {
-    nsc::keys_backward<Plan, float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, x_grad, steepness_grad);
+    nsc::cuda::keys_backward<Plan, float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, x_grad, steepness_grad);
 }
 
 extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_sum_f32(
     int32_t batch, int32_t chunks, float *__restrict__ weight_grads,
     const float *__restrict__ weights, float *products, float *first_products,
     int32_t first_rows) {
-    nsc::sum_chunks<Plan, float>(
+    nsc::cuda::sum_chunks<Plan, float>(
         batch, chunks, weight_grads, weights, {products, first_products, first_rows});
 }
 
@@ -228,10 +228,10 @@ extern "C" __global__ void __launch_bounds__(Plan::routing_threads, 1) nsc_route
     void *__restrict__ kept, int32_t kept_rows, float *products, float *first_products,
     int32_t first_rows) {
     const bool reversed = nsc::is_reversed(static_cast<nsc::Routing>(routing));
-    const nsc::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, backward_weights, reversed ? backwards : forwards,
+    const nsc::cuda::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, backward_weights, reversed ? backwards : forwards,
                                      reversed ? backwards_stride : forwards_stride, columns, reversed};
-    nsc::route_backward<Plan, float>(
-        call, {static_cast<const float *>(forwards), forwards_stride}, {static_cast<const float *>(backwards), backwards_stride}, weight_grads, payload_grad, losses, static_cast<nsc::Columns<float> *>(kept), kept_rows,
+    nsc::cuda::route_backward<Plan, float>(
+        call, {static_cast<const float *>(forwards), forwards_stride}, {static_cast<const float *>(backwards), backwards_stride}, weight_grads, payload_grad, losses, static_cast<nsc::cuda::Columns<float> *>(kept), kept_rows,
         {products, first_products, first_rows});
 }
 #endif
@@ -240,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(Plan::routing_threads, 1) nsc_route
 extern "C" __global__ void __launch_bounds__(Plan::routing_threads, Plan::forward_blocks) nsc_reversed_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
     int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
-    const nsc::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
-    nsc::route_forward<Plan, true>(call, routed, losses);
+    const nsc::cuda::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
+    nsc::cuda::route_forward<Plan, true>(call, routed, losses);
 }
 #endif

@@ -9,55 +9,31 @@ namespace {
 
 Then waits(Memory &, Thread &, const Instruction &) { return Then::waits; }
 
-// Opcodes that wait for other threads: the block, the lanes of a mask, and these with a value.
-enum class Meeting { none, block, warp, shuffle, vote };
-// Of shuffles and votes.
-enum class Mode { none, up, down, bfly, idx, any, all, ballot };
+// Opcodes that wait for other threads: the block, or the lanes of a mask, which may exchange
+// values.
+enum class Meeting { none, block, warp, shuffle };
 
 struct Opcode {
     std::string name;
     Handler handler;
     Meeting meeting = Meeting::none;
-    Mode mode = Mode::none;
 };
 
-// What a lane of a shuffle reads from, and whether it is in its segment.
-struct Source {
-    uint32_t lane;
-    bool is_inside;
-};
-
-// Source: PTX ISA, shfl.sync.
-Source source_of(Mode mode, uint32_t lane, uint32_t b, uint32_t c) {
-    const uint32_t segment = c >> 8 & 31, clamp = c & 31, first = lane & segment;
-    const uint32_t last = first | (clamp & ~segment);
-    uint32_t from = lane;
-    bool is_inside = false;
-    if (mode == Mode::up) {
-        from = lane - (b & 31), is_inside = int32_t(from) >= int32_t(last);
-    } else {
-        if (mode == Mode::down) from = lane + (b & 31);
-        if (mode == Mode::bfly) from = lane ^ (b & 31);
-        if (mode == Mode::idx) from = first | (b & 31 & ~segment);
-        is_inside = from <= last;
-    }
-    return {is_inside ? from : lane, is_inside};
+// The lane that a lane of a shuffle reads from, which is itself outside of its segment.
+// Source: PTX ISA, shfl.sync.bfly.
+uint32_t source_of(uint32_t lane, uint32_t bits, uint32_t c) {
+    const uint32_t segment = c >> 8 & 31, clamp = c & 31;
+    const uint32_t last = (lane & segment) | (clamp & ~segment), from = lane ^ bits;
+    return from <= last ? from : lane;
 }
 
 const std::vector<Opcode> &all_opcodes() {
     static const std::vector<Opcode> all = [] {
         std::vector<Opcode> found;
         for (const auto &[name, handler] : opcodes()) found.push_back({name, handler});
-        for (const char *name : {"bar.sync", "barrier.sync", "barrier.sync.aligned"})
-            found.push_back({name, waits, Meeting::block});
+        found.push_back({"bar.sync", waits, Meeting::block});
         found.push_back({"bar.warp.sync", waits, Meeting::warp});
-        found.push_back({"shfl.sync.up.b32", waits, Meeting::shuffle, Mode::up});
-        found.push_back({"shfl.sync.down.b32", waits, Meeting::shuffle, Mode::down});
-        found.push_back({"shfl.sync.bfly.b32", waits, Meeting::shuffle, Mode::bfly});
-        found.push_back({"shfl.sync.idx.b32", waits, Meeting::shuffle, Mode::idx});
-        found.push_back({"vote.sync.any.pred", waits, Meeting::vote, Mode::any});
-        found.push_back({"vote.sync.all.pred", waits, Meeting::vote, Mode::all});
-        found.push_back({"vote.sync.ballot.b32", waits, Meeting::vote, Mode::ballot});
+        found.push_back({"shfl.sync.bfly.b32", waits, Meeting::shuffle});
         return found;
     }();
     return all;
@@ -145,8 +121,7 @@ private:
     // Where the mask stands among an instruction's operands.
     uint32_t mask_of(const Thread &thread, const Instruction &at) const {
         const Meeting meeting = meeting_of(at);
-        const int place = meeting == Meeting::warp ? 0 : meeting == Meeting::shuffle ? 5 : 2;
-        return get<uint32_t>(thread, at.operands[place]);
+        return get<uint32_t>(thread, at.operands[meeting == Meeting::warp ? 0 : 5]);
     }
 
     // Returns whether all lanes of the mask have come; then each has its result and goes on.
@@ -176,8 +151,7 @@ private:
     void release_lanes(uint32_t warp, uint32_t mask, const Instruction &at) {
         const Opcode &opcode = opcodes_[at.opcode];
         if (opcode.meeting == Meeting::warp) order_lanes(warp, mask);
-        if (opcode.meeting == Meeting::shuffle) shuffle(warp, mask, opcode.mode);
-        if (opcode.meeting == Meeting::vote) vote(warp, mask, opcode.mode);
+        if (opcode.meeting == Meeting::shuffle) shuffle(warp, mask);
         for_lanes(warp, mask, [](Thread &thread) { thread.waits_at = nullptr; });
     }
 
@@ -194,31 +168,19 @@ private:
         });
     }
 
-    void shuffle(uint32_t warp, uint32_t mask, Mode mode) {
+    void shuffle(uint32_t warp, uint32_t mask) {
         uint32_t given[warp_size] = {};
         for_lanes(warp, mask,
                   [&](Thread &t) { given[t.lane] = get<uint32_t>(t, t.waits_at->operands[2]); });
         for_lanes(warp, mask, [&](Thread &thread) {
             const Instruction &at = *thread.waits_at;
-            const Source source =
-                source_of(mode, thread.lane, get<uint32_t>(thread, at.operands[3]),
-                          get<uint32_t>(thread, at.operands[4]));
-            if (!(mask >> source.lane & 1))
+            const uint32_t bits = get<uint32_t>(thread, at.operands[3]) & 31;
+            const uint32_t source =
+                source_of(thread.lane, bits, get<uint32_t>(thread, at.operands[4]));
+            if (!(mask >> source & 1))
                 fail("a shuffle reads a lane outside its mask", at, index_, thread.index);
-            set(thread, at.operands[0], given[source.lane]);
-            set(thread, at.operands[1], source.is_inside);
-        });
-    }
-
-    void vote(uint32_t warp, uint32_t mask, Mode mode) {
-        uint32_t ballot = 0;
-        for_lanes(warp, mask, [&](Thread &t) {
-            ballot |= uint32_t(get<bool>(t, t.waits_at->operands[1])) << t.lane;
-        });
-        for_lanes(warp, mask, [&](Thread &thread) {
-            const int32_t result = thread.waits_at->operands[0];
-            if (mode == Mode::ballot) return set(thread, result, ballot);
-            set(thread, result, mode == Mode::any ? ballot != 0 : ballot == mask);
+            set(thread, at.operands[0], given[source]);
+            set(thread, at.operands[1], source == (thread.lane ^ bits));
         });
     }
 
@@ -263,11 +225,10 @@ private:
 
 enum Order { ascending, descending, shuffled };
 
-std::vector<uint32_t> order_of(uint32_t threads, int order, uint64_t seed) {
+std::vector<uint32_t> order_of(uint32_t threads, int order) {
     std::vector<uint32_t> places(threads);
     for (uint32_t i = 0; i < threads; ++i) places[i] = order == descending ? threads - 1 - i : i;
-    std::mt19937_64 random(seed);
-    if (order == shuffled) std::shuffle(places.begin(), places.end(), random);
+    if (order == shuffled) std::shuffle(places.begin(), places.end(), std::mt19937_64());
     return places;
 }
 
@@ -291,12 +252,12 @@ PTX_API int32_t ptx_opcode(const char *name) {
 PTX_API const char *ptx_launch(const ptx::Program *program, uint32_t blocks, uint32_t threads,
                                int64_t shared_bytes, const ptx::Word *parameters,
                                const ptx::Range *ranges, int64_t range_count, int order,
-                               uint64_t seed, uint64_t *executed) try {
+                               uint64_t *executed) try {
     if (!threads || threads > ptx::most_threads || shared_bytes % 16)
         throw ptx::Failure("no block has " + std::to_string(threads) + " threads and " +
                            std::to_string(shared_bytes) + " bytes of shared memory");
     ptx::Memory memory(*program, parameters, ranges, range_count, size_t(shared_bytes));
-    ptx::Block block(*program, memory, threads, blocks, ptx::order_of(threads, order, seed));
+    ptx::Block block(*program, memory, threads, blocks, ptx::order_of(threads, order));
     for (uint32_t index = 0; index < blocks; ++index) block.run(index);
     *executed = block.executed();
     return nullptr;

@@ -73,8 +73,6 @@ public:
         shared_cells_ = Cells(program_.cell_bytes);
     }
 
-    uint8_t *shared_start() { return reinterpret_cast<uint8_t *>(shared_memory_.data()); }
-
     // Read or write `count` values of a type, from an operand's address on.
     template <class T>
     void load(Thread &thread, const Instruction &at) {
@@ -124,16 +122,8 @@ private:
                 return reinterpret_cast<uint8_t *>(const_cast<Word *>(parameters_)) + address;
             case local: return in_local(thread, at, address, bytes);
             case shared: return in_shared(thread, at, uint32_t(address), bytes, kind);
-            case global: return in_global(thread, at, address, bytes, kind);
-            case generic: break;
+            default: return in_global(thread, at, address, bytes, kind);  // global or generic
         }
-        // A generic address is the address of this process.
-        const uint64_t from_shared = address - reinterpret_cast<uint64_t>(shared_start());
-        if (from_shared < shared_bytes_) return in_shared(thread, at, from_shared, bytes, kind);
-        const uint64_t from_local = address - reinterpret_cast<uint64_t>(thread.local_memory);
-        if (from_local < uint64_t(program_.local_bytes))
-            return in_local(thread, at, from_local, bytes);
-        return in_global(thread, at, address, bytes, kind);
     }
 
     uint8_t *in_local(Thread &thread, const Instruction &at, uint64_t offset, uint64_t bytes) {
@@ -153,7 +143,7 @@ private:
                      thread.index);
             note(thread, at, cell, kind);
         }
-        return shared_start() + offset;
+        return reinterpret_cast<uint8_t *>(shared_memory_.data()) + offset;
     }
 
     uint8_t *in_global(Thread &thread, const Instruction &at, uint64_t address, uint64_t bytes,

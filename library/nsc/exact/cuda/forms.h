@@ -3,7 +3,7 @@
 
 #include <nsc/elements.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // A form says what is sorted. enter() makes an item of a value's bits and its index; leave() turns
 // it to the bits again, and index() to the index; order() is a comparator.
@@ -110,4 +110,4 @@ struct IndexedValues<Element, 8> {
     NSC_STEP static void order(Item &a, Item &b) { order_items(a, b); }
 };
 
-}  // namespace nsc
+}  // namespace nsc::cuda

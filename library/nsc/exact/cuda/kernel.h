@@ -12,7 +12,7 @@
 // The block's memory, as much as the launch asks for.
 extern __shared__ __align__(16) unsigned char shared_memory[];
 
-namespace nsc {
+namespace nsc::cuda {
 
 constexpr int32_t warp_threads = 32, most_threads = 256;
 
@@ -25,9 +25,10 @@ NSC_STEP void sort_by_threads(const Input<typename Form::Key> &input, typename F
     const int32_t lane = int32_t(threadIdx.x) % warp_threads;
     Item *items = reinterpret_cast<Item *>(shared_memory) +
                   threadIdx.x / warp_threads * Network::wires * pitch;
-    const Tile<Item> tile = {items,        int64_t(blockIdx.x) * blockDim.x + threadIdx.x - lane,
-                             warp_threads, pitch,
-                             lane,         warp_threads};
+    const SampleTile<Item> tile = {
+        items,        int64_t(blockIdx.x) * blockDim.x + threadIdx.x - lane,
+        warp_threads, pitch,
+        lane,         warp_threads};
     enter<Network, Form>(input, descending, tile);
     __syncwarp();
     struct Column {
@@ -47,8 +48,8 @@ NSC_STEP void sort_by_blocks(const Input<typename Form::Key> &input, typename Fo
                              int32_t samples, const Results<typename Form::Key> &to) {
     using Item = typename Form::Item;
     Item *items = reinterpret_cast<Item *>(shared_memory);
-    const Tile<Item> tile = {items,   int64_t(blockIdx.x) * samples, samples,
-                             samples, int32_t(threadIdx.x),          int32_t(blockDim.x)};
+    const SampleTile<Item> tile = {items,   int64_t(blockIdx.x) * samples, samples,
+                                   samples, int32_t(threadIdx.x),          int32_t(blockDim.x)};
     enter<Network, Form>(input, descending, tile);
     const int32_t sample = tile.thread % samples;
     const bool is_there = sample < tile.there(input.slabs * input.samples);
@@ -77,26 +78,26 @@ NSC_STEP void sort_all(const Input<typename Form::Key> &input, int32_t descendin
         sort_by_blocks<Network, Form>(input, order, samples_per_block, to);
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda
 
 // Defines the functions for values of a type. They sort each of `samples` of each of `slabs`, see
 // Input. descending: 0 or 1. samples_per_block: those that a block's threads share, a power of two
 // that divides the number of threads. index_bytes: 8 or 4. NSC_STRAIGHT_VALUES and
 // NSC_STRAIGHT_PAIRS say whether a function runs straight-line code.
 #define NSC_EXACT_KERNEL(Network, Element)                                                    \
-    extern "C" __global__ void __launch_bounds__(nsc::most_threads)                           \
+    extern "C" __global__ void __launch_bounds__(nsc::cuda::most_threads)                     \
         nsc_exact_values(const Element::Key *__restrict__ x, int64_t slabs, int64_t samples,  \
                          int64_t slab, int64_t wire, int64_t sample, int32_t descending,      \
                          int32_t samples_per_block, Element::Key *__restrict__ values) {      \
-        nsc::sort_all<Network, nsc::Values<Element>, NSC_STRAIGHT_VALUES>(                    \
+        nsc::cuda::sort_all<Network, nsc::cuda::Values<Element>, NSC_STRAIGHT_VALUES>(        \
             {x, slabs, samples, slab, wire, sample}, descending, samples_per_block,           \
             {values, nullptr, 0});                                                            \
     }                                                                                         \
-    extern "C" __global__ void __launch_bounds__(nsc::most_threads) nsc_exact_pairs(          \
+    extern "C" __global__ void __launch_bounds__(nsc::cuda::most_threads) nsc_exact_pairs(    \
         const Element::Key *__restrict__ x, int64_t slabs, int64_t samples, int64_t slab,     \
         int64_t wire, int64_t sample, int32_t descending, int32_t samples_per_block,          \
         Element::Key *__restrict__ values, void *__restrict__ indices, int32_t index_bytes) { \
-        nsc::sort_all<Network, nsc::IndexedValues<Element>, NSC_STRAIGHT_PAIRS>(              \
+        nsc::cuda::sort_all<Network, nsc::cuda::IndexedValues<Element>, NSC_STRAIGHT_PAIRS>(  \
             {x, slabs, samples, slab, wire, sample}, descending, samples_per_block,           \
             {values, indices, index_bytes});                                                  \
     }

@@ -4,7 +4,7 @@
 #include <nsc/attributes.h>
 #include <nsc/integers.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample]. With wire 1
 // the samples are rows that lie behind each other, slabs too; else they are columns.
@@ -30,7 +30,7 @@ struct Results {
 // and read it. Rows are `pitch` items apart: with one more than the samples, threads reach
 // different banks along a column too.
 template <class Item>
-struct Tile {
+struct SampleTile {
     Item *items;
     int64_t first;
     int32_t samples, pitch, thread, threads;
@@ -55,7 +55,7 @@ struct Tile {
 
 // Keys that lie side by side, read at a time.
 template <class Key>
-struct alignas(16) Pack {
+struct alignas(16) KeyPack {
     static constexpr int32_t keys = 16 / sizeof(Key);
     Key at[keys];
 };
@@ -81,9 +81,9 @@ NSC_STEP void for_each_fetched(int32_t thread, int32_t threads, int32_t end, Fet
 
 template <class Network, class Form>
 NSC_STEP void enter(const Input<typename Form::Key> &input, typename Form::Key descending,
-                    const Tile<typename Form::Item> &tile) {
+                    const SampleTile<typename Form::Item> &tile) {
     using Key = typename Form::Key;
-    constexpr int32_t wires = Network::wires, keys = Pack<Key>::keys;
+    constexpr int32_t wires = Network::wires, keys = KeyPack<Key>::keys;
     // As many as a thread has in a tile of a warp. More packs of short keys would take all
     // registers.
     constexpr int32_t packs_of_thread = (wires + keys - 1) / keys, most = keys > 4 ? 32 / keys : 8;
@@ -94,11 +94,11 @@ NSC_STEP void enter(const Input<typename Form::Key> &input, typename Form::Key d
         const auto put = [&](int32_t i, Key bits) {
             tile.at(i % wires, i / wires) = Form::enter(bits, i % wires, descending);
         };
-        const bool aligned = reinterpret_cast<uint64_t>(from) % sizeof(Pack<Key>) == 0;
+        const bool aligned = reinterpret_cast<uint64_t>(from) % sizeof(KeyPack<Key>) == 0;
         const int32_t count = there * wires, packs = aligned ? count / keys : 0;
         for_each_fetched<at_a_time>(tile.thread, tile.threads, packs, [&](int32_t i) {
-            return reinterpret_cast<const Pack<Key> *>(from)[i];
-        }, [&](int32_t i, const Pack<Key> &pack) {
+            return reinterpret_cast<const KeyPack<Key> *>(from)[i];
+        }, [&](int32_t i, const KeyPack<Key> &pack) {
             for (int32_t k = 0; k < keys; ++k) put(i * keys + k, pack.at[k]);
         });
         for_each_fetched<8>(tile.thread, tile.threads, count - packs * keys, [&](int32_t i) {
@@ -118,7 +118,8 @@ NSC_STEP void enter(const Input<typename Form::Key> &input, typename Form::Key d
 
 template <class Network, class Form>
 NSC_STEP void leave(const Input<typename Form::Key> &input, typename Form::Key descending,
-                    const Tile<typename Form::Item> &tile, const Results<typename Form::Key> &to) {
+                    const SampleTile<typename Form::Item> &tile,
+                    const Results<typename Form::Key> &to) {
     constexpr int32_t outputs = Network::outputs;
     const bool in_rows = input.wire == 1;
     tile.visit(input.slabs * input.samples, outputs, in_rows, [&](int32_t output, int32_t sample) {
@@ -141,4 +142,4 @@ NSC_STEP void leave(const Input<typename Form::Key> &input, typename Form::Key d
     });
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

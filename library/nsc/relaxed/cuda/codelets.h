@@ -5,7 +5,7 @@
 #include <nsc/relaxed/cuda/mixes.h>
 #include <nsc/relaxed/cuda/rows.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // This lane's part of the memory for the rows that a tile's codelets load: behind the block's tiles
 // if they are few, else of the memory that the call has for each tile of the grid.
@@ -100,4 +100,4 @@ __device__ __forceinline__ void run_backward(const Tile<Plan, real> &tile, Colum
     });
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

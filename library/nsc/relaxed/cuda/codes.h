@@ -4,7 +4,7 @@
 #include <nsc/relaxed/cuda/halves.h>
 #include <nsc/relaxed/cuda/network.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // How far a codelet's wires lie from its first wire, read from the table.
 template <class Plan>
@@ -59,4 +59,4 @@ NSC_STEP void run_code(Code code, Rows rows, Step step) {
         code.run(rows, step);
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

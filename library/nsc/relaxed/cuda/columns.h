@@ -3,7 +3,7 @@
 
 #include <nsc/relaxed/weights.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // Bytes of a row that a lane holds: two neighbouring columns of float32, one of float64.
 constexpr int32_t lane_bytes = 8;
@@ -48,4 +48,4 @@ __device__ __forceinline__ real dot(Columns<real> a, Columns<real> b) {
     return sum;
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -17,7 +17,7 @@
 
 #include <nsc/relaxed/cuda/losses.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // Whether a routing asks for one entry of each column, so that the merge is taken apart.
 template <class Plan>
@@ -292,4 +292,4 @@ __device__ inline void sum_merge(int64_t number, int32_t chunks, const real *wei
     weight_grads[sample * chunks * Plan::slots + Plan::merge_slot(place)] = sum;
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

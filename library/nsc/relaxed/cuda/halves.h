@@ -3,7 +3,7 @@
 
 #include <nsc/relaxed/weights.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // Tells a step which wire of a half comparator is needed behind it. Run forwards, a half comparator
 // takes from both wires and gives to the needed one. Run backwards, it takes from the needed one
@@ -63,4 +63,4 @@ NSC_STEP Row difference(const Row &, const Row &b, FromSecond) {
     return -b;
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

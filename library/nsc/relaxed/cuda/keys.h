@@ -6,7 +6,7 @@
 #include <nsc/relaxed/targets.h>
 #include <nsc/relaxed/weights.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks; the
 // last place is no wire's.
@@ -283,4 +283,4 @@ __device__ inline void keys_backward(int32_t batch, const real *steepness, int64
     if (share.is_there && share.thread == 0) steepness_grad[share.sample] = sum;
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -3,7 +3,7 @@
 
 #include <nsc/relaxed/cuda/tile.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // The sums over `count` neighbouring threads of `count` numbers, in thread k that of number k:
 // threads whose numbers differ in a bit exchange halves.
@@ -55,4 +55,4 @@ __device__ __forceinline__ void add_sums(const Tile<Plan, real> &tile, Code code
     }
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -3,7 +3,7 @@
 
 #include <nsc/relaxed/cuda/tile.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // The target of the tile's sample. All lanes of a sample must call it together.
 template <class Plan, class real>
@@ -190,4 +190,4 @@ __device__ __forceinline__ void store_loss(const Tile<Plan, real> &tile, int32_t
     }
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -3,11 +3,11 @@
 
 #include <nsc/relaxed/cuda/codes.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // Some weights that lie at a multiple of 16 bytes, read 16 bytes at a time.
 template <class real>
-struct alignas(16) Pack {
+struct alignas(16) WeightPack {
     real at[16 / sizeof(real)];
 };
 
@@ -17,8 +17,8 @@ template <class real, class Code>
 struct MixesOf {
     static constexpr int32_t per_pack = 16 / sizeof(real);
     __device__ MixesOf(Mixes<const real> mixes, int32_t slot)
-        : keep(reinterpret_cast<const Pack<real> *>(mixes.keep + slot)),
-          swap(reinterpret_cast<const Pack<real> *>(mixes.swap + slot)) {}
+        : keep(reinterpret_cast<const WeightPack<real> *>(mixes.keep + slot)),
+          swap(reinterpret_cast<const WeightPack<real> *>(mixes.swap + slot)) {}
     __device__ __forceinline__ Mix<real> operator[](int32_t c) {
         if (c / per_pack != pack) {
             pack = c / per_pack;
@@ -26,8 +26,8 @@ struct MixesOf {
         }
         return {keep_now.at[c % per_pack], swap_now.at[c % per_pack]};
     }
-    const Pack<real> *keep, *swap;
-    Pack<real> keep_now, swap_now;
+    const WeightPack<real> *keep, *swap;
+    WeightPack<real> keep_now, swap_now;
     int32_t pack = -1;
 };
 
@@ -39,4 +39,4 @@ struct MixesOf<real, Tabled<Plan>> {
     const real *keep, *swap;
 };
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -9,7 +9,7 @@
 #include <nsc/integers.h>
 #include <nsc/relaxed/weights.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // The comparators, cut into codelets that are run on the wires they load: base + spread(k) for each
 // k from `spread` on. The weights of a codelet begin at slot `slot`.
@@ -68,7 +68,7 @@ struct alignas(8) Comparator {
 // where in `listed` the list begins and each of its levels ends. with_code_of(codelet, use) calls
 // use(code, spread), see codes.h, with the code of the codelet's shape and the spread of its wires.
 template <class TheNetwork, class TheRelaxation>
-struct CudaPlan : TheNetwork {
+struct Plan : TheNetwork {
     using Relaxation = TheRelaxation;
 };
 
@@ -104,4 +104,4 @@ __device__ inline T *items_of(T *weights, int64_t sample) {
     return merge_of<Plan>(weights, sample).swap + merge_comparators<Plan>;
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

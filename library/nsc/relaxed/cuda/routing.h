@@ -17,7 +17,7 @@
 #include <nsc/relaxed/cuda/final_merge.h>
 #include <nsc/relaxed/cuda/tensors.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // Fills the tile with columns of the unit matrix, or with those of ranks. Their ones are
 // `unit_entry`.
@@ -168,4 +168,4 @@ __device__ __forceinline__ void route_backward(
     }
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -4,7 +4,7 @@
 #include <nsc/attributes.h>
 #include <nsc/integers.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // The rows that a codelet works on. Rows are `pitch` apart.
 template <class Row, int32_t pitch, class Spread>
@@ -35,4 +35,4 @@ struct Kept {
     const Row *kept;
 };
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -3,7 +3,7 @@
 
 #include <nsc/relaxed/cuda/final_merge.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the
 // place of the first parts. A thread adds those of one slot. With products of a merge, threads
@@ -34,4 +34,4 @@ __device__ inline void sum_chunks(int32_t batch, int32_t chunks, real *weight_gr
     parts[0] = sum;
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -3,7 +3,7 @@
 
 #include <nsc/relaxed/cuda/tile.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // The rows of a tensor (samples, wires, columns) that a tile's columns belong to, this lane's part.
 template <class real, class T>
@@ -90,4 +90,4 @@ __device__ __forceinline__ void write_rows(const Tile<Plan, real> &tile,
         write_rows<false>(tile, rows, factor);
 }
 
-}  // namespace nsc
+}  // namespace nsc::cuda

@@ -6,7 +6,7 @@
 #include <nsc/relaxed/cuda/shared_memory.h>
 #include <nsc/relaxed/routings.h>
 
-namespace nsc {
+namespace nsc::cuda {
 
 // A tensor of real numbers (samples, wires, columns) whose samples are `stride` numbers apart.
 template <class real>
@@ -142,4 +142,4 @@ struct Tile {
                       second = {};  // the weights of a run through the codelets, and of one back
 };
 
-}  // namespace nsc
+}  // namespace nsc::cuda
