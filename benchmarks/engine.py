@@ -28,7 +28,7 @@ from nsc.atomic import write_whole
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
 from nsc.runtime.build import prebuilt
-from nsc.runtime.build.loading import opened
+from nsc.runtime.build.cache import opened
 from nsc.runtime.build.prebuilt import LEVELS
 from nsc.runtime.relaxed.engine import Engine
 

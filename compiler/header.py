@@ -20,8 +20,7 @@ from nsc.compiler.schedule import Schedule
 from nsc.compiler.text import braced, filled, wrapped
 from nsc.compiler.verify import Budget, Proof
 from nsc.compiler.windows import Window
-from nsc.contract.c_types import C_TYPES, CType
-from nsc.contract.straight_line import LIMITS
+from nsc.contract.exact import C_TYPES, CType
 from nsc.errors import LoweringError
 from nsc.templates import fill
 from nsc.wording import argument, count
@@ -30,6 +29,8 @@ from nsc.wording import argument, count
 LINE_BYTES = 64
 # Samples that a network from a table takes at a time, on so many wires at most: more take too much stack.
 TABLE_LANES, MOST_WIRES_IN_LANES = 16, 1024
+# Most comparators that are straight-line code: 64 wires have at most 672 in the networks that nsc constructs.
+STRAIGHT_LINE = 700
 _RULE = "-" * 90
 _INFINITY = {32: "0x7f800000u", 64: "UINT64_C(0x7ff0000000000000)"}
 # Bits of a number that holds a key and its place.
@@ -108,7 +109,7 @@ def render_header(request: Request, schedule: Schedule, proof: Proof) -> Compile
     network, of_wires = schedule.network, request.outputs(schedule.network.n)
     outputs = [*range(network.n)] if of_wires is None else [*of_wires]
     pairs = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
-    is_straight = network.size <= LIMITS.header_comparators
+    is_straight = network.size <= STRAIGHT_LINE
     types = [C_TYPES[name] for name in request.dtypes]
     lanes = {
         type_: LINE_BYTES // (type_.bits // 8)

@@ -9,11 +9,11 @@ from nsc.arguments import flag, integer, is_name, wholes
 from nsc.compiler.describe import Named
 from nsc.compiler.package import check_name
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.schedule.cutting import STRAIGHT_LINE
 from nsc.compiler.selection import Selection
 from nsc.compiler.verify import Property, sort
-from nsc.contract.c_types import C_TYPES
+from nsc.contract.exact import C_TYPES
 from nsc.contract.interface import REALS
-from nsc.contract.straight_line import LIMITS
 from nsc.contract.targets import TARGETS
 from nsc.errors import LoweringError, NetworkError
 from nsc.wording import argument
@@ -64,7 +64,7 @@ class Request:
     is_header: bool = False
     window: tuple[int, int] | None = None
     single_file: bool = False
-    straight_line: int = LIMITS.codelet_comparators
+    straight_line: int = STRAIGHT_LINE
 
     def __post_init__(self) -> None:
         for name in ("n", "index_base"):

@@ -59,6 +59,13 @@ def text(name: str) -> str:
         raise BuildError(f"a kernel includes {name}, which the library of this nsc does not have") from None
 
 
+def constant(name: str, header: str) -> float:
+    """Return a number that a header of nsc/ defines, so that Python has it from there."""
+    found = re.search(rf"^constexpr [^;]*\b{name} = ([-.\w]+)[,;]", text(f"nsc/{header}"), re.MULTILINE)
+    assert found is not None, (name, header)
+    return float(found[1])
+
+
 @functools.cache
 def digest() -> str:
     """Return the SHA-256 of all headers, names and texts."""

@@ -21,7 +21,7 @@ from nsc.contract.interface import REALS
 from nsc.contract.targets import TARGETS
 from nsc.errors import LoweringError
 from nsc.join.budget import MAX_MEMORY, budget_of
-from nsc.join.exact import selection_of
+from nsc.join.on_demand import selection_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter

@@ -15,9 +15,8 @@ from nsc.compiler.request import Request
 from nsc.errors import INSTALL_TORCH, BuildError, ToolchainError
 from nsc.join.budget import budget_of
 from nsc.runtime.build import nvrtc, prebuilt
-from nsc.runtime.build.cache import user_folder
+from nsc.runtime.build.folder import check_folder, user_folder
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.build.trust import check_folder
 from nsc.runtime.threads import cores
 from nsc.version import VERSION
 from nsc.wording import count

@@ -17,7 +17,6 @@ from nsc.errors import NscError
 from nsc.runtime.build.prebuilt import LEVELS, file_name
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.engine import engine_name
-from nsc.version import VERSION
 
 
 @click.command()
@@ -44,7 +43,7 @@ def write(name: str, source: str, level: str, folder: Path) -> Path:
     Raises:
         ToolchainError, BuildError: as `Toolchain.compile`.
     """
-    path = folder / file_name(name, source, VERSION, level)
+    path = folder / file_name(name, source, level)
     with tempfile.TemporaryDirectory() as work:
         text = Path(work) / f"{name}.cpp"
         text.write_text(library.expanded(source), encoding="utf-8")

@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from nsc.contract.exact import ELEMENTS, for_element
-from nsc.errors import PackageError
 from nsc.runtime.build import cache
-from nsc.runtime.build.loading import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.locks import Lock
 
 
 @dataclass(frozen=True)
 class CFunction:
-    """The C function of a kernel that does the work; beside it nsc_facts says what the kernel is.
+    """The C function of a kernel that does the work.
 
     Attributes:
         name: its name.
@@ -29,73 +26,48 @@ class CFunction:
     name: str
     arguments: tuple[Any, ...]
 
+    def of(self, library: Path) -> Callable[..., int]:
+        """Return the function of a built library.
+
+        Raises:
+            BuildError: the library cannot be loaded.
+        """
+        found = cache.opened(library, self.name)[self.name]
+        found.argtypes, found.restype = list(self.arguments), ctypes.c_int32
+        return found
+
 
 class ElementLibraries:
-    """The libraries of a source for types of values. A first line, which defines NSC_ELEMENT, chooses the
-    type.
+    """The libraries of a source for types of values.
 
     Args:
         name: of the kernel, an identifier.
-        version: of nsc.
         text: the source.
-        facts: what a built library must state of itself.
         function: its C function.
     """
 
-    def __init__(self, name: str, version: str, text: str, facts: str, function: CFunction) -> None:
-        self.name = name
-        self._version, self._text, self._facts, self._function = version, text, facts, function
-        self._functions: dict[str, Callable[..., int]] = {}
-        self._lock = Lock()
+    def __init__(self, name: str, text: str, function: CFunction) -> None:
+        self._name, self._text, self._function = name, text, function
+        self._functions: dict[tuple[str, int], Callable[..., int]] = {}
 
-    def function(self, dtype: str) -> Callable[..., int]:
+    def function(self, dtype: str, channels: int = 1) -> Callable[..., int]:
         """Return the C function for a type of values, built unless the cache has it.
 
         Args:
             dtype: a key of ELEMENTS.
+            channels: of a filter, the values of a pixel.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        element = ELEMENTS[dtype]
-        if element not in self._functions:
-            with self._lock:
-                if element not in self._functions:
-                    self._functions[element] = self._load(element)
-        return self._functions[element]
+        key = ELEMENTS[dtype], channels
+        if key not in self._functions:
+            # Threads that ask at the same time wait at the lock of the cache, and load the same library.
+            self._functions[key] = cache.used(partial(self.build, dtype, channels), self._function.of)
+        return self._functions[key]
 
-    def build(self, dtype: str) -> cache.Artifact:
+    def build(self, dtype: str, channels: int = 1) -> cache.Artifact:
         """Return the library for a type of values; errors as in `function`."""
-        return cache.build(*self._source(dtype), find_toolchain(), self._version)
-
-    def _source(self, dtype: str) -> tuple[str, str]:
-        return f"{self.name}_{ELEMENTS[dtype]}", for_element(self._text, dtype)
-
-    def _load(self, element: str) -> Callable[..., int]:
-        return used(partial(self.build, element), self._open)
-
-    def _open(self, path: Path) -> Callable[..., int]:
-        return open_function(path, self.name, self._facts, self._function)
-
-
-def open_function(path: Path, name: str, facts: str, function: CFunction) -> Callable[..., int]:
-    """Return the C function of a built library.
-
-    Args:
-        path: the library.
-        name: of the kernel, for messages.
-        facts: what the library must state of itself.
-        function: the function.
-
-    Raises:
-        BuildError: it cannot be loaded.
-        PackageError: it is another kernel.
-    """
-    library = opened(path, "nsc_facts", function.name)
-    library.nsc_facts.restype = ctypes.c_char_p
-    if library.nsc_facts().decode() != facts:
-        raise PackageError(f"{path} is another kernel than {name}: remove it")
-    found = library[function.name]
-    found.argtypes, found.restype = list(function.arguments), ctypes.c_int32
-    return found
+        name = f"{self._name}_{ELEMENTS[dtype]}" + (f"_{channels}_channels" if channels > 1 else "")
+        return cache.build(name, for_element(self._text, dtype, channels), find_toolchain())

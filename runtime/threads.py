@@ -1,4 +1,4 @@
-"""Threads: work on arrays, in parts that run at the same time; needs no torch."""
+"""Threads: work on arrays, in parts that run at the same time, and a lock; needs no torch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,28 @@ if TYPE_CHECKING:
 LEAST_WORK = 20_000_000
 # Threads are kept, because new ones take longer to start. A fork has none of them.
 _kept: list[ThreadPoolExecutor] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_kept.clear)
+os.register_at_fork(after_in_child=_kept.clear)
+
+
+class Lock:
+    """A lock of threads, in a `with` statement; each process has its own.
+
+    A fork copies a lock as it is, but not the thread that holds it, so nobody would ever release it.
+    """
+
+    def __init__(self) -> None:
+        self._locks: dict[int, threading.Lock] = {}
+
+    def __enter__(self) -> None:
+        self._locks.setdefault(os.getpid(), threading.Lock()).acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._locks[os.getpid()].release()
 
 
 def cores() -> int:
     """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def parts_of(threads: int, work: float, each: int = 8) -> int:

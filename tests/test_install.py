@@ -1,4 +1,4 @@
-"""The project installs with what it requires and nothing else; without torch all but operators works."""
+"""Would catch: a module that needs more than the project requires, or a command that fails without torch."""
 
 from __future__ import annotations
 
@@ -212,13 +212,16 @@ def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_pat
         assert shown in text, (line, text)
 
 
+MORE = pytest.mark.nightly("more pages build kernels; test_docs runs them each day")
+
+
 @pytest.mark.parametrize(
     ("page", "torch"),
     [
         ("README.md", "with_torch"),
         ("README.md", "without_torch"),
-        ("docs/start.md", "without_torch"),
-        pytest.param("docs/start.md", "with_torch", marks=pytest.mark.nightly("more pages build kernels")),
+        pytest.param("docs/start.md", "without_torch", marks=MORE),
+        pytest.param("docs/start.md", "with_torch", marks=MORE),
     ],
 )
 def test_what_a_first_reader_runs(installed, page, torch, request, tmp_path):

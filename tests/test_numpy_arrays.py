@@ -232,7 +232,7 @@ def test_without_a_compiler_numpy_serves():
 import warnings
 import numpy as np
 import nsc, nsc.numpy as exact
-from nsc.join.exact import exact_kind
+from nsc.join.on_demand import exact_kind
 stack = np.random.default_rng(0).random((9, 100_000), dtype=np.float32)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")

@@ -19,7 +19,7 @@ from scipy import ndimage
 import nsc
 import nsc.numpy as exact
 from nsc.compiler.exact import compiling
-from nsc.join import exact as join
+from nsc.join import on_demand as join
 
 pytestmark = pytest.mark.usefixtures("kernels")
 

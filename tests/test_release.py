@@ -1,4 +1,4 @@
-"""The archives of a release, and the checks before it, on copies of the project that are repositories."""
+"""Would catch: archives that differ from build to build, or a check before a release that sees nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def not_ok(check):
     return str(error.value)
 
 
-@pytest.mark.slow("archives are built")
+@pytest.mark.nightly("archives are built")
 def test_the_archives_are_the_same_bytes_each_time(release):
     release.build()
     sdist, wheel = sorted(release.DIST.iterdir(), key=lambda file: file.suffix)
@@ -68,7 +68,7 @@ def test_the_archives_are_the_same_bytes_each_time(release):
         assert not [name for name in archive.namelist() if "__pycache__" in name]
 
 
-@pytest.mark.slow("archives are built")
+@pytest.mark.nightly("archives are built")
 def test_an_sdist_that_is_not_whole_is_refused(release):
     commit(release, ("pyproject.toml", 'only-include = ["nsc", ', 'only-include = ["nsc/version.py", '))
     assert "from its sdist" in not_ok(release.build)
@@ -129,11 +129,7 @@ def test_the_check_list_says_ok_or_not_ok(release, capsys):
 
 @pytest.mark.nightly("kernels are built for each level of processors, twice")
 def test_the_wheel_of_prebuilt_kernels(release):
-    commit(
-        release,
-        ("nsc/prebuilding.py", "SIZES = (4, 8, 16, 32, 64, 128)", "SIZES = (4,)"),
-        ("nsc/prebuilding.py", "for sigmoid in SIGMOIDS:", 'for sigmoid in ["cauchy"]:'),
-    )
+    commit(release, ("nsc/prebuilding.py", "for sigmoid in SIGMOIDS}", 'for sigmoid in ["cauchy"]}'))
     wheels = []
     for _ in range(2):
         release.kernels()
@@ -145,7 +141,7 @@ def test_the_wheel_of_prebuilt_kernels(release):
         (metadata,) = (archive.read(name).decode() for name in names if name.endswith("/METADATA"))
         (tags,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
     libraries = [Path(name).name.partition("-")[0] for name in names if name.endswith(".so")]
-    assert sorted(libraries) == sorted(2 * ["bitonic_4", "engine_cauchy", "odd_even_4"])
+    assert libraries == 2 * ["engine_cauchy"]
     assert f"Requires-Dist: sortnets=={release.version()}" in metadata
     assert "Root-Is-Purelib: false" in tags
     assert "Tag: py3-none-manylinux_2_17_x86_64" in tags

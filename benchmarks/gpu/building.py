@@ -28,10 +28,10 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import levels
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
-from nsc.join.exact import exact_kernel
+from nsc.join.on_demand import exact_kernel
 from nsc.operators.sorter import Sorter
 from nsc.runtime.devices.launches import exact_launches
-from nsc.runtime.exact import cubin as exact_cubin
+from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.relaxed import cubin
 from nsc.runtime.relaxed.kernel import register_kernel
 
@@ -222,7 +222,7 @@ def build(form: Form, exact: Iterable[str], target: Architecture) -> Subject | s
             for dtype in exact:
                 value_bytes = getattr(torch, dtype).itemsize
                 launches = exact_launches(source, value_bytes, target.shared_bytes)
-                exact_cubin.build(source, dtype, target.name, launches)
+                exact_cuda.build(source, dtype, target.name, launches)
         seconds = Build(form, compiled - start, time.perf_counter() - compiled)
         return Subject(seconds, _mixes(form, kernel.launch.merge_layers), dict(kernel.files))
     except Exception:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -43,22 +42,18 @@ def compile_exact(
     network, outputs = scheduled.network, request.outputs(n)
     wires = tuple(range(n)) if outputs is None else tuple(outputs)
     name = f"{package_name(request, n)}_exact"
-    facts = json.dumps({"n": n, "outputs": outputs and wires, "network": network.digest})
     command = f"compile_exact({', '.join(map(repr, (n, select) if select else (n,)))}) of nsc.compiler.exact"
     head = Head(name, purpose(request, n), command, version, proof_line(proof), network)
     operations = half_operations(network, wires)
     straight = network.size if is_straight(scheduled) else 0
-    return ExactSource(
-        name, version, n, len(wires), operations, straight, facts, _texts(head, facts, scheduled)
-    )
+    return ExactSource(name, n, len(wires), operations, straight, _texts(head, scheduled))
 
 
-def _texts(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
+def _texts(head: Head, schedule: Schedule) -> dict[str, str]:
     """Return the C++ and the CUDA source of an exact kernel by target; the same arguments, the same texts.
 
     Args:
         head: what the kernel's first lines say.
-        facts: what the kernel states of itself when it is asked.
         schedule: what is run, codelet by codelet; in CUDA layer by layer, unless all of it is code.
     """
     code = straight_line(schedule)
@@ -68,7 +63,6 @@ def _texts(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
     outputs = range(schedule.network.n) if schedule.outputs is None else schedule.outputs
     common = {
         "head": head,
-        "facts": json.dumps(facts),
         "outputs": len(outputs),
         "output_lines": wrapped(outputs),
     }

@@ -12,10 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nsc.compiler.schedule import Codelet, Schedule
-from nsc.contract.straight_line import LIMITS
 
 # Codelets with their wires counted from the lowest of all.
 Segment = tuple[Codelet, ...]
+
+# Most minima and maxima of a kernel that are straight-line code, about twice as fast as a table: sorting
+# networks up to 128 wires, the 16 largest of 256. A larger network has code for its most frequent codelets,
+# up to so many. Only the needed results of a comparator count, as no others are compiled. The build takes at
+# most some three seconds for each type.
+STRAIGHT_OPERATIONS = 3100
+# Comparators of a function: a compiler takes longer for each line of a longer one.
+SEGMENT_COMPARATORS = 50
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class StraightLine:
 
 def is_straight(schedule: Schedule) -> bool:
     """Return whether an exact kernel has straight-line code for all of a network's comparators."""
-    return 0 < sum(map(_operations, schedule.codelets)) <= LIMITS.exact_operations
+    return 0 < sum(map(_operations, schedule.codelets)) <= STRAIGHT_OPERATIONS
 
 
 def straight_line(schedule: Schedule) -> StraightLine:
@@ -78,7 +85,7 @@ def _operations(codelet: Codelet) -> int:
 
 def _joined(schedule: Schedule) -> Iterator[Segment]:
     """Yield codelets one by one, as they repeat; where all is code, as many as a function takes."""
-    most = LIMITS.segment_comparators if is_straight(schedule) else 0
+    most = SEGMENT_COMPARATORS if is_straight(schedule) else 0
     first = size = 0
     for place, codelet in enumerate(schedule.codelets):
         if size and size + len(codelet.shape) > most:
@@ -102,7 +109,7 @@ def _coded(segments: Sequence[Segment]) -> dict[Segment, int]:
     operations = 0
     for segment, _ in Counter(segments).most_common():
         operations += sum(map(_operations, segment))
-        if operations > LIMITS.exact_operations:
+        if operations > STRAIGHT_OPERATIONS:
             break
         chosen.add(segment)
     in_order = dict.fromkeys(segment for segment in segments if segment in chosen)

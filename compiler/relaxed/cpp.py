@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 
+from nsc import library
 from nsc.compiler.naming import Head
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed.butterflies import Pattern, butterflies, in_butterflies
@@ -20,7 +21,7 @@ from nsc.contract.tables import NetworkTables, PatternCode, layout_of
 from nsc.templates import fill
 
 # Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
-NARROW = 32
+NARROW = int(library.constant("most_narrow_wires", "relaxed/network.h"))
 
 
 def lower(schedule: Schedule, request: Request) -> NetworkTables:

@@ -83,7 +83,7 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
         files={name: digest(text) for name, text in texts.items()},
     )
     sources = {
-        manifest.sources[target]: BACKENDS[target].render(head, manifest.stated(target), plan, request)
+        manifest.sources[target]: BACKENDS[target].render(head, manifest.stated(), plan, request)
         for target, plan in lowered.items()
     }
     if request.single_file:

@@ -14,13 +14,14 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from nsc import library
 from nsc.errors import LoweringError
 from nsc.wording import count
 
 # Most wires that a codelet holds in registers: half of AVX-512's, the rest is for the arithmetic.
-WIDEST = 16
+WIDEST = int(library.constant("most_wires", "relaxed/network.h"))
 # Most comparators of a codelet, which bounds its code and its scratch memory.
-LONGEST = 128
+LONGEST = int(library.constant("most_comparators", "relaxed/network.h"))
 
 
 class Needed(IntEnum):

@@ -18,10 +18,10 @@ from nsc.compiler.schedule.codelets import (
     Shape,
     shapes_of,
 )
-from nsc.contract.straight_line import LIMITS
 
 # Comparators that get straight-line code in CUDA, in the most frequent shapes; the others run from a table.
-STRAIGHT_LINE = LIMITS.codelet_comparators
+# The build of a large network takes a few seconds.
+STRAIGHT_LINE = 600
 # Most comparators of a network that is cut from either end.
 CUT_TWICE = 1 << 20
 # Columns of P whose light cone is taken as one: as many as the widest register has lanes.

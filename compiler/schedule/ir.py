@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from nsc import library
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves
 from nsc.compiler.schedule.codelets import Codelet, Needed, Shape, shapes_of
@@ -17,7 +18,7 @@ from nsc.wording import count
 
 # The weights of a codelet begin at a multiple of this many, the widest register's lanes, so that sums
 # over lanes can be added to them a register at a time.
-SLOT_ALIGNMENT = 16
+SLOT_ALIGNMENT = int(library.constant("slot_alignment", "relaxed/network.h"))
 
 # A mix is two products and a sum for each of its two wires; a float32 is loaded and stored.
 FLOPS_PER_COMPARATOR = 6

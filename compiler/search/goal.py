@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from nsc import library
 from nsc.compiler.families import Comparator
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import counts
@@ -15,7 +16,7 @@ from nsc.errors import NetworkError, PropertyError
 from nsc.wording import argument, count
 
 # A 0-1 input is one 64-bit word, bit w on wire w. The public lists end here too.
-MOST_WIRES = 64
+MOST_WIRES = int(library.constant("most_wires", "search/comparators.h"))
 
 Cost = tuple[int, ...]
 

@@ -13,7 +13,7 @@ lists that a stage reads presorted.
 from nsc.compiler.windows.fusing import Instance, Loop, fuse, operations, plan
 from nsc.compiler.windows.plan import MOST_ROWS, Plan, Read, Stage
 from nsc.compiler.windows.proving import FilterProof, WholeNetwork, prove_plan, whole_network
-from nsc.contract.window import MOST_VALUES, Window
+from nsc.contract.windows import MOST_VALUES, Window
 
 __all__ = [
     "MOST_ROWS",

@@ -95,9 +95,8 @@ def compile_filter(
         rank=window.rank,
         output=whole.output,
     )
-    facts = manifest.stated("cpu")
     head = Head(name, window.words, manifest.command, version, proof_line(proof.windows[0]), network)
-    source = FilterSource(name, version, window.shape, window.rank, facts, render(head, facts, planned))
+    source = FilterSource(name, window.shape, window.rank, render(head, manifest.stated(), planned))
     axes = "planes, rows, columns" if window.planes > 1 else "rows, columns"
     module = fill("windows/filter.py.j2", head=head, window=window, axes=axes)
     files = {"__init__.py": module, f"{name}.cpp": source.text, **texts}

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nsc.compiler.windows.plan import Plan, Read, plans
-from nsc.contract.window import Window
+from nsc.contract.windows import Window
 
 # What a loop costs beside its operations, loads and stores, in operations.
 _LOOP = 3.0

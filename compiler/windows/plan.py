@@ -20,7 +20,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes import half_operations, restrict
 from nsc.compiler.verify import Property, parse
 from nsc.compiler.windows.merging import merged
-from nsc.contract.window import Window
+from nsc.contract.windows import Window
 
 # Up to this many columns all ways to join them are tried; more are halved.
 _MOST_TRIED = 9

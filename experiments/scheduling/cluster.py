@@ -25,8 +25,7 @@ import click
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt, reason
-from nsc.join.cluster import connect, opener
-from nsc.join.processes import GRACE
+from nsc.join.workers import GRACE, connect, opener
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -16,7 +16,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import MANY_WIRES, Budget, Proof, Property, Run, check_emitted, parse
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import PackageError
-from nsc.join.exact import exact_kernel_of
+from nsc.join.on_demand import exact_kernel_of
 from nsc.runtime.relaxed.kernel import Kernel
 
 # Takes ten times as long for an input as an exact kernel.

@@ -14,9 +14,8 @@ from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
 from nsc.compiler.windows import MOST_ROWS
-from nsc.contract.folding import fold
 from nsc.contract.manifest import NETWORK, FilterManifest
-from nsc.contract.windows import Mode
+from nsc.contract.windows import Mode, fold
 from nsc.runtime.windows.kernel import FilterKernel, Images
 
 # The types of pixels that are checked: one whose values are compared as they are, and one that has keys. The

@@ -7,8 +7,8 @@ import time
 import click
 from rich.filesize import decimal
 
-from nsc.runtime.build.cache import user_folder
-from nsc.runtime.build.entries import clear, entries_of
+from nsc.runtime.build.entries import Entry, clear, entries_of
+from nsc.runtime.build.folder import user_folder
 
 
 @click.group("cache")
@@ -30,7 +30,8 @@ def list_command() -> None:
     """List what is there, used last first.
 
     A line has a name, what it is, its size and when it was last used: a library or a CUDA binary with the
-    name of its kernel, a proof with the wires of its network. What a killed process left is unfinished.
+    name of its kernel, a proof with the wires of its network, a task, which says what library serves it. What
+    a killed process left is unfinished.
     """
     entries, others = entries_of(user_folder())
     width = max((len(entry.what) for entry in entries), default=0)
@@ -45,7 +46,7 @@ def list_command() -> None:
 def size_command() -> None:
     """Print how many entries there are, and how large they are together."""
     entries, _ = entries_of(user_folder())
-    click.echo(f"{_entries(len(entries))}, {decimal(sum(entry.size for entry in entries))}")
+    click.echo(f"{_entries(entries)}, {_size(entries)}")
 
 
 @cache_command.command("clear")
@@ -62,13 +63,17 @@ def clear_command(older_than: float) -> None:
     What another process builds now is kept, and so are files that nsc did not write. Both are named.
     """
     folder = user_folder()
-    cleared = clear(folder, older_than)
-    click.echo(f"removed {_entries(cleared.entries)}, which frees {decimal(cleared.size)}")
-    for entry in cleared.kept:
+    removed, kept = clear(folder, older_than)
+    click.echo(f"removed {_entries(removed)}, which frees {_size(removed)}")
+    for entry in kept:
         click.echo(f"kept {entry.what}: a process builds it now")
     for path in entries_of(folder)[1]:
         click.echo(f"kept {path}: it is not nsc's")
 
 
-def _entries(number: int) -> str:
-    return f"{number:,} {'entry' if number == 1 else 'entries'}"
+def _entries(entries: list[Entry]) -> str:
+    return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
+
+
+def _size(entries: list[Entry]) -> str:
+    return decimal(sum(entry.size for entry in entries))

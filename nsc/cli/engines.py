@@ -12,7 +12,6 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
 from nsc.contract.interface import REALS
 from nsc.runtime.relaxed.engine import build
-from nsc.version import VERSION
 
 
 @click.command("engine")
@@ -20,9 +19,8 @@ from nsc.version import VERSION
 def engine_command(relaxation: Relaxation, dtypes: tuple[str, ...]) -> None:
     """Build the engine of a relaxation, which runs any network without a build.
 
-    With it the first call of a new network takes milliseconds, and its proof. The network's own kernel is
-    built meanwhile and takes over between calls, with the same bits. Each relaxation and each type has an
-    engine.
+    With it the first call of a new network takes milliseconds, and its proof. Each relaxation and each type
+    has an engine.
 
     --dtype takes one value, several with commas, or is repeated.
     """
@@ -33,6 +31,6 @@ def engine_command(relaxation: Relaxation, dtypes: tuple[str, ...]) -> None:
         start = time.perf_counter()
         with reporting(False) as progress:
             progress.phase("build")
-            artifact = build(relaxation.sigmoid, cpp.engine(relaxation, dtype), VERSION)
+            artifact = build(relaxation.sigmoid, cpp.engine(relaxation, dtype))
         built = "built before" if artifact.cached else f"built in {time.perf_counter() - start:.1f} s"
         click.echo(f"the engine of {relaxation.describe()} in {dtype} is {built}")

@@ -27,7 +27,7 @@ from nsc.cli.sources import Source, network_options
 from nsc.compiler.header import compile_header
 from nsc.compiler.package import replaces_file, write_file
 from nsc.compiler.selection import Selection
-from nsc.contract.c_types import C_TYPES
+from nsc.contract.exact import C_TYPES
 
 
 @click.command("header")

@@ -1,4 +1,4 @@
-"""Exact kernels: the types that they sort, and what the compiler tells the runtime of one."""
+"""Exact kernels and C headers: the types that they sort, and what the runtime is told of a kernel."""
 
 from __future__ import annotations
 
@@ -27,30 +27,68 @@ MOST = 1024
 
 
 @dataclass(frozen=True)
+class CType:
+    """A type of values of a C header.
+
+    Attributes:
+        name: as torch and numpy call it, and as functions end.
+        type: as C calls it.
+        bits: its width.
+        key: the whole numbers, in the order of its values, that are compared.
+        is_signed: whether it has negative values.
+        is_float: whether it is a floating-point type.
+    """
+
+    name: str
+    type: str
+    bits: int
+    key: str
+    is_signed: bool
+    is_float: bool
+
+
+C_TYPES: dict[str, CType] = {
+    type_.name: type_
+    for type_ in (
+        CType("float64", "double", 64, "int64_t", True, True),
+        CType("float32", "float", 32, "int32_t", True, True),
+        *(
+            CType(f"{word}{bits}", f"{word}{bits}_t", bits, f"{word}{bits}_t", word == "int", False)
+            for word in ("int", "uint")
+            for bits in (64, 32, 16, 8)
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
 class ExactSource:
     """The sources of an exact kernel.
 
     Attributes:
         name: of the kernel, an identifier.
-        version: of nsc.
         n: values of a sample.
         outputs: results of a sample.
         operations: minima and maxima of a sample.
         straight: comparators of the straight-line code that the sources have of the network; 0: none.
-        facts: what the kernel states of itself, JSON.
-        texts: its sources, by target. A first line that defines NSC_ELEMENT chooses the type.
+        texts: its sources, by target. `for_element` chooses the type.
     """
 
     name: str
-    version: str
     n: int
     outputs: int
     operations: int
     straight: int
-    facts: str
     texts: Mapping[str, str]
 
 
-def for_element(text: str, dtype: str) -> str:
-    """Return the source of an exact kernel, or a filter, for a type of values, a key of ELEMENTS."""
+def for_element(text: str, dtype: str, channels: int = 1) -> str:
+    """Return the source of an exact kernel, or a filter, for a type of values.
+
+    Args:
+        text: the source for all types.
+        dtype: a key of ELEMENTS.
+        channels: of a filter, the values of a pixel, which lie side by side.
+    """
+    text = text if channels == 1 else f"#define NSC_CHANNELS {channels}\n{text}"
     return f"#define NSC_ELEMENT {ELEMENTS[dtype]}\n{text}"

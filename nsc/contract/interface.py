@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from nsc import library
+
 # The version of the interface: a runtime calls kernels of this version alone.
 KERNEL_ABI = 10
 
@@ -96,7 +98,7 @@ FUNCTIONS = {
 
 
 # The ε of the activation replacement trick, which keeps it finite at ties; the value of diffsort.
-ART_EPSILON = 1e-10
+ART_EPSILON = library.constant("art_epsilon", "relaxed/relaxations.h")
 
 
 def function_name(name: str, real: str) -> str:

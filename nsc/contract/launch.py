@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+
+from nsc import library
 
 # Threads of a warp.
 WARP = 32
@@ -11,7 +13,7 @@ WARP = 32
 LANE_BYTES = 8
 # Pieces that the columns of a sample's P are cut into, each with its own sums of weight gradients. It is a
 # constant so that the bits depend neither on the number of threads nor on the batch.
-MOST_CHUNKS = 16
+MOST_CHUNKS = int(library.constant("most_chunks", "relaxed/call.h"))
 # The functions of a kernel, each for every arithmetic type, in the parts that are compiled by themselves.
 PARTS = {
     "forward": ("keys", "route"),
@@ -60,12 +62,6 @@ class Launch:
         """Numbers that the keys pass leaves of a sample; see `kept_numbers` in relaxed/cuda/network.h."""
         wires = 1 << self.merge_layers
         return self.arrays * self.slots + (wires * self.merge_layers + wires if self.merge_layers else 0)
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if type(value) is not int or value < 0:
-                raise ValueError(f"{field.name} must be an integer that is 0 or more, got {value!r}")
 
 
 def sample_places(n: int) -> int:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from nsc import library
+
 
 class Payload(Enum):
     """The third operand of a routing, beside keys and steepness."""
@@ -31,7 +33,7 @@ class Payload(Enum):
 
 
 # The rank of an item that does not count, as torch's losses have it.
-IGNORED = -100
+IGNORED = int(library.constant("ignored", "relaxed/targets.h"))
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,12 @@ LOSSES: dict[str, Loss] = {
     )
 }
 
-# Losses cut logarithms here. A single weight below e^-87 is 0 in float32, whatever it is multiplied with.
-LOWEST_LOG = -80
-# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
-SURROGATE_LEAST = 1e-12
-# Above this 1 - p would lose digits, and is the sum of the column's other entries instead. At most one entry
-# of a column is so large.
-LARGE = 0.75
+# Of relaxed/probability.h: where losses cut logarithms; the least probability whose reciprocal the error-free
+# form takes; and above which p the difference 1 - p is the sum of the column's other entries.
+LOWEST_LOG, SURROGATE_LEAST, LARGE = (
+    library.constant(name, "relaxed/probability.h")
+    for name in ("lowest_log", "surrogate_least", "large_probability")
+)
 
 
 # A loss and the form of its target, to the name of the routing that gives it.

@@ -10,11 +10,12 @@ from dataclasses import Field, dataclass, field, fields
 from enum import IntEnum
 from typing import Any
 
+from nsc import library
 from nsc.errors import PackageError
 from nsc.strict_json import read_json
 
 # A network of so many wires has a library of its own, with a pass that the engine lacks.
-FEWEST_LONG_WIRES = 8192
+FEWEST_LONG_WIRES = int(library.constant("fewest_long_wires", "relaxed/network.h"))
 Rows = tuple[tuple[Any, ...], ...]
 
 

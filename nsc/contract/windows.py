@@ -1,9 +1,26 @@
-"""Filters: what the compiler tells the runtime of one, and what stands outside of an image."""
+"""Filters: windows and their ranks, how a kernel sees an array's axes, and what the runtime is told of one.
+
+A window has a size for each of the last axes of an array. Where the last sizes are 1, as in a window of
+3 × 3 × 1 on an image of rows × columns × colours, the values along these axes are filtered each for itself.
+They lie side by side, so a pixel has several: its channels.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
+
+from nsc.arguments import integer, whole, wholes
+from nsc.errors import WindowError
+from nsc.wording import argument
+
+# Most values of a window: 15x15. Its network is planned and proved in two seconds and built in about ten.
+MOST_VALUES = 225
+# Most channels that are filtered where they lie, by a kernel for their number. More are copied to planes.
+MOST_CHANNELS = 32
 
 
 class Mode(IntEnum):
@@ -29,26 +46,218 @@ class FilterSource:
 
     Attributes:
         name: of the kernel, an identifier.
-        version: of nsc.
         shape: planes, rows and columns of the window.
         rank: which of its values is selected, 0 the smallest.
-        facts: what the kernel states of itself, JSON.
-        text: its source. A first line that defines NSC_ELEMENT chooses the type, another the channels.
+        text: its source. `for_element` of contract/exact.py chooses the type and the channels.
     """
 
     name: str
-    version: str
     shape: tuple[int, int, int]
     rank: int
-    facts: str
     text: str
-
-
-def for_channels(text: str, channels: int) -> str:
-    """Return the source of a filter for pixels of so many channels, values that lie side by side."""
-    return text if channels == 1 else f"#define NSC_CHANNELS {channels}\n{text}"
 
 
 def window_name(shape: tuple[int, int, int], rank: int) -> str:
     """Return the name of a window in compiled and exported programs, such as 1x3x3:4."""
     return f"{'x'.join(map(str, shape))}:{rank}"
+
+
+@dataclass(frozen=True)
+class Window:
+    """A neighbourhood of pixels and a rank of its values.
+
+    The window of pixel p covers p - size // 2 … p - size // 2 + size - 1 along each axis, as in
+    scipy.ndimage.
+
+    Attributes:
+        planes, rows, columns: its size along the last three axes of an image; 1 plane for a flat one.
+        rank: which of its values is selected, 0 the smallest.
+
+    Raises:
+        WindowError: no window, one of more than MOST_VALUES values, or a rank that it does not have.
+    """
+
+    planes: int
+    rows: int
+    columns: int
+    rank: int
+
+    def __post_init__(self) -> None:
+        for name in ("planes", "rows", "columns", "rank"):
+            object.__setattr__(self, name, integer(name, getattr(self, name), WindowError))
+        if min(self.shape) < 1:
+            raise WindowError(f"a window has at least 1 value along each axis, got {self.size_text}")
+        if self.values > MOST_VALUES:
+            raise WindowError(
+                f"a window has at most {MOST_VALUES} values, got {self.size_text} = {self.values:,}: "
+                "scipy.ndimage.rank_filter takes larger ones"
+            )
+        if not 0 <= self.rank < self.values:
+            raise WindowError(
+                f"{argument('rank')} of a window of {self.size_text} must be in 0 … {self.values - 1}, 0 the "
+                f"smallest value, got {self.rank}"
+            )
+
+    @classmethod
+    def of(cls, size: Any, rank: Any = None) -> Window:
+        """Return the window of a size, as users write it.
+
+        Args:
+            size: 3 for 3 × 3; two or three numbers, rows and columns or planes, rows and columns; or text
+                such as "3x5".
+            rank: an integer, negative ones count from the largest; None: the median of an odd number of
+                values.
+
+        Raises:
+            WindowError: as in the class, no size, or no rank for an even number of values.
+        """
+        numbers = _numbers(size)
+        if numbers is None or not 2 <= len(numbers) <= 3:
+            raise WindowError(f"a window's size must be such as 3, (3, 5), (3, 3, 3) or '3x5', got {size!r}")
+        planes, rows, columns = (1,) * (3 - len(numbers)) + tuple(numbers)
+        lowest = cls(planes, rows, columns, 0)
+        if rank is None:
+            middle = lowest.values // 2
+            if lowest.values % 2 == 0:
+                raise WindowError(
+                    f"the median of {lowest.size_text} = {lowest.values} values is the mean of ranks "
+                    f"{middle - 1} and {middle}, and a filter gives a value of the image: say "
+                    f"{argument('rank', middle - 1)} or {argument('rank', middle)}"
+                )
+            return cls(planes, rows, columns, middle)
+        number = whole(rank)
+        if number is None:
+            raise WindowError(f"{argument('rank')} must be an integer, got {rank!r}")
+        wanted = number + lowest.values if -lowest.values <= number < 0 else number
+        return cls(planes, rows, columns, wanted)
+
+    @property
+    def folded(self) -> Window:
+        """The window that a kernel has for it; see `fold`. Its values have the same order."""
+        return Window(*fold(self.shape).window, self.rank)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Planes, rows and columns."""
+        return self.planes, self.rows, self.columns
+
+    @property
+    def values(self) -> int:
+        """How many values it has."""
+        return self.planes * self.rows * self.columns
+
+    @property
+    def is_median(self) -> bool:
+        """Whether it selects the median, which only an odd number of values has."""
+        return self.values % 2 == 1 and self.rank == self.values // 2
+
+    @property
+    def size_text(self) -> str:
+        """Its size, such as 3x5, or 3x3x3 where it has planes."""
+        return "x".join(map(str, self.shape if self.planes > 1 else self.shape[1:]))
+
+    @property
+    def label(self) -> str:
+        """The default name of a filter, such as median_3x3 or rank_2_3x5."""
+        return f"{'median' if self.is_median else f'rank_{self.rank}'}_{self.size_text}"
+
+    @property
+    def words(self) -> str:
+        """What a filter selects, such as "the median of 3x3 pixels"."""
+        what = "the median" if self.is_median else f"rank {self.rank}"
+        return f"{what} of {self.size_text} pixels"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A window as a kernel has it.
+
+    Attributes:
+        window: its planes, rows and columns.
+        before: how many of them it begins before its pixel.
+        behind: how many of the array's last axes are channels, or of a window of one column, its columns.
+    """
+
+    window: tuple[int, int, int]
+    before: tuple[int, int, int]
+    behind: int
+
+    @property
+    def is_column(self) -> bool:
+        """Whether what lies behind are columns of its image, and not channels."""
+        return self.behind > 0 and self.window[2] == 1
+
+
+def origins_of(sizes: Sequence[int], origin: object) -> tuple[int, ...]:
+    """Return how many places before its middle a window stands along each axis, as in scipy.ndimage.
+
+    Args:
+        sizes: of the window, 1 or more each.
+        origin: one integer for all axes, or one for each. With o the window of pixel i covers
+            i - size // 2 - o … i - size // 2 - o + size - 1. The pixel stays inside: (size - 1) // 2 is the
+            most, with which the window ends at its pixel, -(size // 2) the least, with which it begins there.
+
+    Raises:
+        WindowError: another number of integers, or a pixel outside of its window.
+    """
+    if type(origin) is int and origin == 0:
+        return (0,) * len(sizes)
+    one = whole(origin)
+    shifts = wholes(origin) if one is None else (one,) * len(sizes)
+    if shifts is None or len(shifts) != len(sizes):
+        raise WindowError(
+            f"origin must be an integer, or one for each of the window's {len(sizes)} sizes, got {origin!r}"
+        )
+    for size, shift in zip(sizes, shifts, strict=True):
+        if not -(size // 2) <= shift <= (size - 1) // 2:
+            raise WindowError(
+                f"origin of a window of size {size} must be in {-(size // 2)} … {(size - 1) // 2} along its "
+                f"axis, got {shift}"
+            )
+    return shifts
+
+
+def fold(sizes: Sequence[int], origins: Sequence[int] | None = None) -> Folded:
+    """Return the window of a kernel for the sizes along an array's last axes.
+
+    Args:
+        sizes: along the last axes, 1 or more each.
+        origins: of `origins_of`; None: 0 for each.
+
+    Raises:
+        WindowError: sizes above 1 that lie further apart than three neighbouring axes.
+
+    >>> fold((3, 5, 1))
+    Folded(window=(1, 3, 5), before=(0, 1, 2), behind=1)
+    >>> fold((1, 9, 1, 1), (0, 4, 0, 0))
+    Folded(window=(1, 9, 1), before=(0, 8, 0), behind=2)
+    """
+    shifts = [0] * len(sizes) if origins is None else origins
+    before = [size // 2 + shift for size, shift in zip(sizes, shifts, strict=True)]
+    wide = [axis for axis, size in enumerate(sizes) if size > 1] or [len(sizes) - 1]
+    first, last = wide[0], wide[-1] + 1
+    if last - first > 3:
+        raise WindowError(
+            f"the sizes above 1 of a window are those of three neighbouring axes at most, got {tuple(sizes)}"
+        )
+    behind = len(sizes) - last
+    # A window along one axis, with values behind it, is a column: these are its neighbours in memory.
+    is_column = behind > 0 and last - first == 1
+    leading = 3 - is_column - (last - first)
+
+    def placed(numbers: Sequence[int], other: int) -> tuple[int, int, int]:
+        planes, rows, columns = [other] * leading + [*numbers[first:last]] + [other] * is_column
+        return planes, rows, columns
+
+    return Folded(placed(sizes, 1), placed(before, 0), behind)
+
+
+def _numbers(size: Any) -> Sequence[int] | None:
+    one = whole(size)
+    if one is not None:
+        return [one, one]
+    if isinstance(size, str):
+        # Nine digits are enough for a message about windows that are too large.
+        match = re.fullmatch(r"\s*(\d{1,9}(?:\s*[x×,]\s*\d{1,9}){1,2})\s*", size, re.ASCII)
+        return [int(word) for word in re.split(r"\s*[x×,]\s*", match[1])] if match else None
+    return wholes(size)

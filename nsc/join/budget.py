@@ -8,8 +8,7 @@ from nsc.arguments import integer, real
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import Budget
 from nsc.errors import PropertyError
-from nsc.runtime.build.texts import Texts
-from nsc.version import VERSION
+from nsc.runtime.build import folder
 from nsc.wording import argument
 
 # Default memory for the 0-1 patterns of a proof, in MB.
@@ -44,6 +43,6 @@ def budget_of(
     return Budget(
         memory=megabytes << 20,
         deadline=deadline,
-        archive=Texts(VERSION) if keeps else None,
+        archive=folder if keeps else None,
         progress=progress,
     )

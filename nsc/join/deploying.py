@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from nsc.compiler.deploy import Deployed, render
 from nsc.contract.interface import REALS
 from nsc.errors import LoweringError
-from nsc.join.exact import exact_kernel_of
+from nsc.join.on_demand import exact_kernel_of
 from nsc.runtime.relaxed.kernel import Kernel
 from nsc.runtime.windows.kernel import FilterKernel
 from nsc.version import VERSION

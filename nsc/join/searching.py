@@ -9,17 +9,15 @@ from functools import cache, partial
 import numpy as np
 import numpy.typing as npt
 
+from nsc import library
 from nsc.compiler.search import Comparators, Effort, Outcome, Problem, Round, Standing, run_round
 from nsc.errors import NetworkError
-from nsc.runtime.build.cache import build
-from nsc.runtime.build.loading import opened, used
+from nsc.runtime.build.cache import build, opened, used
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.version import VERSION
 from nsc.wording import count
 
 _SOURCE = "// The engine of nsc search.\n#include <nsc/search/walk.h>\n"
-# Of nsc/search/comparators.h.
-MOST_COMPARATORS = 2048
+MOST_COMPARATORS = int(library.constant("most_comparators", "search/comparators.h"))
 _NONE, _NO_NETWORK, _NO_MEMORY = -1, -1, -2
 
 
@@ -67,7 +65,7 @@ class SearchEngine:
     """
 
     def __init__(self) -> None:
-        library = used(partial(build, "search", _SOURCE, find_toolchain(), VERSION), opened)
+        library = used(partial(build, "search", _SOURCE, find_toolchain()), opened)
         self._search, self._removable = library.nsc_search, library.nsc_removable
         self._search.restype = self._removable.restype = ctypes.c_int64
 

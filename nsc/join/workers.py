@@ -12,18 +12,27 @@ where nsc is installed:
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+import signal
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import Any, Generic, TypeVar
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nsc.errors import NscError, WorkerError
-from nsc.join.cluster import connect, opener
-from nsc.join.processes import GRACE, end, started
 from nsc.wording import count
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from tornado.ioloop import IOLoop
 
 Input = TypeVar("Input")
 Result = TypeVar("Result")
@@ -33,6 +42,8 @@ Map = Callable[[Sequence[Input]], list[Result]]
 _AGAIN = 3
 # Dask blames a dead worker's inputs that were only waiting there too.
 _AGAIN_ON_CLUSTER = 10
+# Seconds to wait for a scheduler's answer, and until a process, or the client of a cluster, has ended.
+PATIENCE, GRACE = 10, 2
 
 
 @contextmanager
@@ -172,3 +183,106 @@ def _on_cluster(client: Any, work: Callable[[Input], Result], inputs: Sequence[I
             raise result
         results.append(result)
     return results
+
+
+def started(answer: Callable[..., object], *given: object) -> tuple[SpawnProcess, Connection]:
+    """Start a process, and return it with a connection.
+
+    The process sends answer(*given, each) for each object that comes. It ends when this process has ended,
+    even in the middle of an answer. Ctrl-C does not reach it.
+
+    Args:
+        answer: a function of a module; what it raises ends the process.
+        given: its first arguments.
+    """
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, answer, given), daemon=True)
+    # Ctrl-C goes to every process of a terminal. The new one would print a traceback, so it inherits a mask
+    # that blocks the signal, and this process ends it. Python's resource tracker, which the first process
+    # starts, would unblock the signal again: it runs before.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    return process, ours
+
+
+def end(processes: Collection[SpawnProcess]) -> None:
+    """End processes, those that do not answer by force."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(GRACE)
+        process.kill()
+        process.join()
+
+
+def _serve(connection: Connection, answer: Callable[..., object], given: tuple[object, ...]) -> None:
+    """Answer what comes: the main function of a process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):  # the parent is gone
+        while True:
+            connection.send(answer(*given, connection.recv()))
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def connect(scheduler: str) -> Client:
+    """Return a client of the scheduler at an address.
+
+    Raises:
+        ImportError: Dask is not installed.
+        ConnectionError: no scheduler answers.
+    """
+    from distributed import Client
+
+    # It logs the tracebacks of a lost connection, which is told as one error.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        return Client(scheduler, loop=_loop(), timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        why = f"no Dask scheduler answers at {scheduler} within {PATIENCE} seconds ({error})"
+        raise ConnectionError(why) from None
+
+
+@cache
+def _loop() -> IOLoop:
+    """Return an event loop that a thread runs until the process ends.
+
+    A client without one starts its own and waits 10 seconds until the thread begins. On a busy machine that
+    can be too short, and ends in a bare AssertionError.
+    """
+    from tornado.ioloop import IOLoop
+
+    begun: SimpleQueue[IOLoop] = SimpleQueue()
+
+    async def run() -> None:
+        begun.put(IOLoop.current())
+        await asyncio.Event().wait()
+
+    threading.Thread(target=asyncio.run, args=[run()], name="Dask's event loop", daemon=True).start()
+    return begun.get()
+
+
+def opener() -> Callable[[bytes], object]:
+    """Return a function that calls what a parcel holds: a pickled function and its argument.
+
+    Dask sends a function inside a function as code, others by the name of their module. So the scheduler need
+    not import what does the work, and a worker that cannot import it reports an error instead of leaving the
+    cluster.
+    """
+
+    def opened(parcel: bytes) -> object:
+        function, each = pickle.loads(parcel)
+        return function(each)
+
+    return opened

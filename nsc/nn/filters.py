@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nsc.arguments import flag
-from nsc.contract.folding import origins_of
+from nsc.contract.windows import origins_of
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.layer import Layer, call
 from nsc.operators.filtering import sizes_of

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name, real, whole, wholes
-from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
-from nsc.contract.window import Window
-from nsc.contract.windows import MODES, Mode
+from nsc.contract.windows import MODES, MOST_CHANNELS, Folded, Mode, Window, fold, origins_of
 from nsc.errors import OperandError, OperandTypeError, WindowError
-from nsc.join.windows import filter_kind
+from nsc.join.on_demand import filter_kind
 from nsc.numpy.by_numpy import filter_by_numpy
 from nsc.numpy.calls import NAMES, Array, public, read, some_of, thread_count
 from nsc.numpy.chunks import by_windows

@@ -14,12 +14,9 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import flag, whole
 from nsc.contract.exact import MOST
-from nsc.contract.folding import fold
-from nsc.contract.window import MOST_VALUES
-from nsc.contract.windows import Mode
+from nsc.contract.windows import MOST_VALUES, Mode, fold
 from nsc.errors import OperandError, OperandTypeError
-from nsc.join.exact import exact_kind
-from nsc.join.windows import rolling_kind
+from nsc.join.on_demand import exact_kind, rolling_kind
 from nsc.numpy.by_numpy import extremes, windows_of
 from nsc.numpy.calls import NAMES, Array, axis_of, is_chunked, public, read, thread_count
 from nsc.numpy.chunks import by_windows, read_chunked

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nsc.contract.exact import MOST
-from nsc.join.exact import exact_kind
+from nsc.join.on_demand import exact_kind
 from nsc.numpy.by_numpy import Ranks, sort_by_numpy
 from nsc.numpy.calls import NAMES, Array, Sorted, some_of, thread_count
 from nsc.runtime.choosing import Kind, serve

@@ -48,7 +48,7 @@ def classes_of(kernel: Kernel, counts: Tensor, routing: str) -> Classes:
     places = list(_cut(kernel, counts, routing))
     if [size for size, _ in places] in ([], [kernel.n]):
         return whole
-    from nsc.join.first_wires import kernel_of_first_wires  # a package is loaded without the compiler
+    from nsc.join.on_demand import kernel_of_first_wires  # a package is loaded without the compiler
 
     specs = [
         kernel.spec if size == kernel.n else kernel_of_first_wires(kernel.spec, size).spec

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nsc.contract.exact import ELEMENTS, MOST
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
-from nsc.join.exact import exact_kernel, exact_kernel_of, exact_kind
+from nsc.join.on_demand import exact_kernel, exact_kernel_of, exact_kind
 from nsc.operators.operands import axis_of
 from nsc.runtime.choosing import serve
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator

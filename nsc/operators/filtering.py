@@ -10,12 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.contract.folding import MOST_CHANNELS, Folded, fold
 from nsc.contract.manifest import digest
-from nsc.contract.window import Window
-from nsc.contract.windows import MODES, window_name
+from nsc.contract.windows import MODES, MOST_CHANNELS, Folded, Window, fold, window_name
 from nsc.errors import ToolchainError
-from nsc.join.windows import filter_kernel
+from nsc.join.on_demand import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
 from nsc.operators.sharding import Axes, by_samples, is_dtensor
 from nsc.runtime.devices.pool import thread_pool

@@ -16,12 +16,11 @@ from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.compiler.windows import Window
-from nsc.contract.folding import origins_of
 from nsc.contract.manifest import MANIFEST, NETWORK, FilterManifest, digest
-from nsc.contract.windows import MODES
+from nsc.contract.windows import MODES, origins_of
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
-from nsc.join.windows import compiled_filter
+from nsc.join.on_demand import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.filtering import (
     Windows,

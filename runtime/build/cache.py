@@ -3,16 +3,17 @@
 The contract of `build`: look for a valid entry; else take the lock, look again under it, compile in
 a private folder, check, and publish with an atomic rename. An entry is a binary and a record
 with its SHA-256, checked at every hit, because loading a damaged binary would end the process. A
-binary is never rewritten in place. When locks do not work the rename alone keeps entries whole.
+binary is never rewritten in place. When locks do not work the rename alone keeps entries whole. A binary that
+another process clears before it is loaded is built again, see `used`.
 
-Whoever can write to the folder, or to a file in it, can run code in this process: `trust.py` says which files
-are read. Files are made for their owner alone, whatever the umask.
+`folder.py` says which files are read.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import functools
 import hashlib
 import json
@@ -20,26 +21,22 @@ import os
 import shlex
 import shutil
 import tempfile
-import uuid
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from nsc import library
 from nsc.errors import BuildError
+from nsc.runtime.build.folder import check_folder, made_folder, note_use, read_if_trusted, user_folder
 from nsc.runtime.build.notice import notice
-from nsc.runtime.build.trust import (
-    UntrustedError,
-    check_folder,
-    check_rights,
-    read_trusted,
-    resolved,
-    warn_untrusted,
-)
+
+T = TypeVar("T")
 
 _LOCK_SECONDS = 600
+# Builds of a binary that others remove each time.
+_MOST_BUILDS = 5
 
 
 class Compiler(Protocol):
@@ -81,63 +78,89 @@ class Artifact:
     cached: bool
 
 
-def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
+def build(name: str, source: str, compiler: Compiler) -> Artifact:
     """Return the binary of a kernel's source, compiled unless the cache holds it.
 
     Args:
         name: the kernel's name, for file names that people can tell apart.
         source: its text, which may include headers of the library.
         compiler: what compiles it.
-        version: the version of nsc, part of the key.
 
     Raises:
         BuildError: the compiler failed; the error carries its command and log. Or the library lacks a
             header.
     """
     source = library.expanded(source)
-    entry = f"{name}-{_key(compiler, source, version)}"
-    # Should the cache folder not serve, a temporary one of this process does.
-    for folder, check in ((user_folder(), check_folder), (_process_folder(), check_rights)):
-        try:
-            with notice(f"building {name}, kept in {folder}"):
-                return _build_in(folder, check, entry, compiler, source)
-        except OSError as error:
-            _warn_folder(folder, str(error))
-    raise BuildError("neither the cache folder nor a temporary folder can be written; set NSC_CACHE_DIR")
-
-
-def binary_of(name: str) -> Path | None:
-    """Return a binary of the cache folder by its name, if it is whole and may be used, else None."""
-    folder = user_folder()
-    binary = folder / name
+    entry = f"{name}-{digest(source, *compiler.identity)}"
     try:
-        check_folder(folder)
-    except OSError:
-        return None
-    return binary if _valid(binary, binary.with_suffix(".json")) else None
+        return _build_in(made_folder(), entry, compiler, source)
+    except OSError as error:
+        _warn_folder(user_folder(), str(error))
+    try:
+        return _build_in(_process_folder(), entry, compiler, source)
+    except OSError as error:
+        raise BuildError(
+            f"neither the cache folder nor a temporary folder can be written ({error}); set NSC_CACHE_DIR"
+        ) from None
 
 
-def _key(compiler: Compiler, source: str, version: str) -> str:
+def digest(*parts: str) -> str:
+    """Return what tells texts from others in the name of a file."""
     state = hashlib.sha256()
-    for part in (version, source, *compiler.identity):
+    for part in parts:
         state.update(part.encode() + b"\0")
     return state.hexdigest()[:24]
 
 
-def user_folder() -> Path:
-    """Return the cache folder, without links in its path; it may not be there yet."""
-    configured = os.environ.get("NSC_CACHE_DIR")
-    if configured:
-        # In an environment file or a YAML list no shell has replaced the ~.
-        return resolved(Path(os.path.expanduser(configured)))
-    import platformdirs  # not needed where the folder is stated
+def binary_of(name: str) -> Path | None:
+    """Return a binary of the cache folder by its name; None: there is none that is whole and may be used."""
+    folder = user_folder()
+    try:
+        check_folder(folder)
+    except OSError:
+        return None
+    return folder / name if _valid(folder / name) else None
 
-    return resolved(Path(platformdirs.user_cache_dir("nsc", appauthor=False)))
+
+def used(build: Callable[[], Artifact], use: Callable[[Path], T]) -> T:
+    """Return what is made of a built binary, which is built again if it was removed before it could be used.
+
+    Args:
+        build: returns the binary; raises as `cache.build`.
+        use: makes something of it.
+    """
+    for _ in range(_MOST_BUILDS - 1):
+        binary = build().binary
+        try:
+            return use(binary)
+        except (OSError, BuildError):
+            if binary.exists():
+                raise
+    return use(build().binary)
+
+
+def opened(path: Path, *names: str) -> ctypes.CDLL:
+    """Return a library that has some functions.
+
+    Raises:
+        BuildError: it cannot be loaded, or has not all of them.
+    """
+    try:
+        library = ctypes.CDLL(str(path))
+        for name in names:
+            getattr(library, name)
+    except (OSError, AttributeError) as error:
+        raise BuildError(
+            f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
+            "one that is not"
+        ) from None
+    return library
 
 
 @functools.cache
 def _process_folder() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"nsc-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    """Return a folder of this process alone, whose rights need no look."""
+    folder = Path(tempfile.mkdtemp(prefix="nsc-"))
     owner = os.getpid()
 
     def remove() -> None:
@@ -149,73 +172,63 @@ def _process_folder() -> Path:
     return folder
 
 
-def _build_in(
-    folder: Path, check: Callable[[Path], None], entry: str, compiler: Compiler, source: str
-) -> Artifact:
+def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Artifact:
     binary = folder / f"{entry}{compiler.binary_suffix}"
-    record = folder / f"{entry}.json"
-    if folder.is_dir():
-        check(folder)
-        if _valid(binary, record):
-            return Artifact(binary, _command(compiler, binary), cached=True)
+    artifact = Artifact(binary, compiler.command_for(_text_of(binary, compiler), binary), cached=True)
+    if _valid(binary):
+        return artifact
     import filelock  # not needed where the binary is there
 
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    check(folder)
-    lock = filelock.FileLock(folder / f"{entry}.lock", mode=0o600)
-    with contextlib.suppress(filelock.Timeout, NotImplementedError):
-        lock.acquire(timeout=_LOCK_SECONDS)
-    try:
-        if _valid(binary, record):
-            return Artifact(binary, _command(compiler, binary), cached=True)
-        if lock.is_locked:
-            for left_by_a_killed_build in folder.glob(f".{entry}.*"):
-                shutil.rmtree(left_by_a_killed_build, ignore_errors=True)
-        _compile(folder, entry, compiler, source)
-    finally:
-        lock.release()
-    return Artifact(binary, _command(compiler, binary), cached=False)
+    with notice(f"building {entry.rpartition('-')[0]}, kept in {folder}"):
+        lock = filelock.FileLock(folder / f"{entry}.lock", mode=0o600)
+        with contextlib.suppress(filelock.Timeout, NotImplementedError):
+            lock.acquire(timeout=_LOCK_SECONDS)
+        try:
+            if _valid(binary):
+                return artifact
+            if lock.is_locked:
+                for left_by_a_killed_build in folder.glob(f".{entry}.*"):
+                    shutil.rmtree(left_by_a_killed_build, ignore_errors=True)
+            _compile(binary, compiler, source)
+        finally:
+            lock.release()
+    return replace(artifact, cached=False)
 
 
-def _valid(binary: Path, record: Path) -> bool:
+def _text_of(binary: Path, compiler: Compiler) -> Path:
+    return binary.with_suffix(compiler.source_suffix)
+
+
+def _valid(binary: Path) -> bool:
     """Say whether an entry may be used, and note the time in its record if so."""
-    try:
-        recorded = json.loads(read_trusted(record))["sha256"]
-        is_whole = bool(recorded == hashlib.sha256(read_trusted(binary)).hexdigest())
-    except UntrustedError as error:
-        warn_untrusted(str(error))
+    record = binary.with_suffix(".json")
+    said, image = read_if_trusted(record), read_if_trusted(binary)
+    if said is None or image is None:
         return False
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    try:
+        is_whole = bool(json.loads(said)["sha256"] == hashlib.sha256(image).hexdigest())
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
     if is_whole:
         note_use(record)
     return is_whole
 
 
-def note_use(path: Path) -> None:
-    """Set a file's time to now, where that is allowed: `nsc cache` tells and removes by it."""
-    with contextlib.suppress(OSError):
-        os.utime(path)
-
-
-def _command(compiler: Compiler, binary: Path) -> tuple[str, ...]:
-    return compiler.command_for(binary.with_suffix(compiler.source_suffix), binary)
-
-
-def _compile(folder: Path, entry: str, compiler: Compiler, source: str) -> None:
+def _compile(place: Path, compiler: Compiler, source: str) -> None:
     """Compile in a private folder and publish source, binary and record, the record last."""
-    with tempfile.TemporaryDirectory(prefix=f".{entry}.", dir=folder) as private:
-        work = Path(private)
-        text, record = work / f"{entry}{compiler.source_suffix}", work / f"{entry}.json"
-        binary = work / f"{entry}{compiler.binary_suffix}"
+    with tempfile.TemporaryDirectory(prefix=f".{place.stem}.", dir=place.parent) as private:
+        binary = Path(private, place.name)
+        text, record = _text_of(binary, compiler), binary.with_suffix(".json")
         text.write_text(source, encoding="utf-8")
         compiler.compile(text, binary)
-        command = shlex.join(compiler.command_for(text, binary))
-        digest = hashlib.sha256(binary.read_bytes()).hexdigest()
-        record.write_text(json.dumps({"sha256": digest, "command": command}, indent=1), encoding="utf-8")
+        facts = {
+            "sha256": hashlib.sha256(binary.read_bytes()).hexdigest(),
+            "command": shlex.join(compiler.command_for(text, binary)),
+        }
+        record.write_text(json.dumps(facts, indent=1), encoding="utf-8")
         for part, rights in ((text, 0o600), (binary, 0o700), (record, 0o600)):
             part.chmod(rights)
-            os.replace(part, folder / part.name)
+            os.replace(part, place.parent / part.name)
 
 
 @functools.cache

@@ -14,25 +14,21 @@ from pathlib import Path
 import filelock
 
 from nsc.errors import BuildError
-from nsc.runtime.build.trust import UntrustedError, check_folder
+from nsc.runtime.build.folder import UntrustedError, check_folder
 
-# Names of what `cache.py` and `texts.py` write; what begins with a dot is not finished.
-_NAMES = (
-    re.compile(r"(?P<entry>(?P<what>\w+)-[0-9a-f]{24})\.(?:cpp|so|cu|cubin|json|lock)"),
-    re.compile(r"(?P<entry>(?P<what>proof-\d+)-[0-9a-f]{24}-.+)\.json"),
-    re.compile(r"\.(?P<entry>(?P<what>\w+|proof-\d+)-[0-9a-f]{24})[-.].+"),
-)
+# The names of what `cache.py` and `folder.py` write; what begins with a dot is not finished.
+_NAME = re.compile(r"\.?(?P<entry>(?P<what>[\w-]+)-[0-9a-f]{24})[.-].+")
 _KINDS = {".so": "library", ".cubin": "CUDA binary"}
 _DAY = 24 * 60 * 60
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A build, a proof, or what was left of one that was killed.
+    """A build, a text, or what was left of a build that was killed.
 
     Attributes:
         name: begins the names of its files.
-        what: the name of a kernel, or of a proof `proof-` and the number of wires.
+        what: the name of a kernel, of a proof `proof-` and the number of wires, or `task`.
         paths: its files, and folders of unfinished builds; what makes it valid comes first.
         size: bytes.
         used: when it was last used, in seconds since the epoch.
@@ -46,24 +42,11 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """What it is: library, CUDA binary, proof or unfinished."""
+        """What it is: library, CUDA binary, proof, task (which library serves it) or unfinished."""
         if self.paths[0].suffix != ".json":
             return "unfinished"
-        return next((_KINDS[path.suffix] for path in self.paths if path.suffix in _KINDS), "proof")
-
-
-@dataclass(frozen=True)
-class Cleared:
-    """What a removal did.
-
-    Attributes:
-        entries, size: how many entries and bytes it removed.
-        kept: entries that another process builds.
-    """
-
-    entries: int
-    size: int
-    kept: tuple[Entry, ...]
+        built = (_KINDS[path.suffix] for path in self.paths if path.suffix in _KINDS)
+        return next(built, self.what.partition("-")[0])
 
 
 def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
@@ -81,7 +64,7 @@ def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
     found: dict[tuple[str, str], list[Path]] = defaultdict(list)
     others = []
     for path in paths:
-        match = next(filter(None, (name.fullmatch(path.name) for name in _NAMES)), None)
+        match = _NAME.fullmatch(path.name)
         if match is None:
             others.append(path)
         elif path.suffix != ".lock":
@@ -90,10 +73,10 @@ def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
     return sorted(entries, key=lambda entry: (-entry.used, entry.name)), others
 
 
-def clear(folder: Path, older_than: float = 0) -> Cleared:
-    """Remove the entries of a cache folder, but for those that another process builds now.
+def clear(folder: Path, older_than: float = 0) -> tuple[list[Entry], list[Entry]]:
+    """Remove the entries of a cache folder; return those removed, and those that another process builds now.
 
-    A process that has found an entry and has not yet loaded it builds it again, see `loading.used`. Files of
+    A process that has found an entry and has not yet loaded it builds it again, see `cache.used`. Files of
     locks stay, with 0 bytes: a new one of the same name would let in others beside those who wait.
 
     Args:
@@ -105,23 +88,16 @@ def clear(folder: Path, older_than: float = 0) -> Cleared:
     """
     newest = time.time() - older_than * _DAY
     old = [entry for entry in entries_of(folder)[0] if entry.used <= newest]
-    removed: list[Entry] = []
-    kept: list[Entry] = []
     if old:
         try:
             check_folder(folder)
         except UntrustedError as error:
             raise BuildError(f"nothing is removed: {error}") from None
+    removed: list[Entry] = []
+    kept: list[Entry] = []
     for entry in old:
         (removed if _remove(folder, entry) else kept).append(entry)
-    return Cleared(len(removed), sum(entry.size for entry in removed), tuple(kept))
-
-
-def remove(binary: Path) -> None:
-    """Remove the entry of a binary, unless another process builds it."""
-    for entry in entries_of(binary.parent)[0]:
-        if binary in entry.paths:
-            _remove(binary.parent, entry)
+    return removed, kept
 
 
 def _entry(name: str, what: str, paths: list[Path]) -> Entry:
@@ -141,7 +117,7 @@ def _remove(folder: Path, entry: Entry) -> bool:
     """Remove an entry, and say so; False: a process builds it."""
     lock = filelock.FileLock(folder / f"{entry.name}.lock", mode=0o600)
     try:
-        if not entry.what.startswith("proof-"):  # a proof is one file, and has no lock
+        if Path(lock.lock_file).exists():  # a text has none
             with contextlib.suppress(NotImplementedError):
                 lock.acquire(timeout=0)
         for path in entry.paths:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import re
 import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,12 +27,6 @@ _OPTIONS_OF_NVRTC = ("-default-device", "--ptxas-options=-v")
 # Of an ELF header: where the tables of segments and sections begin (e_phoff, e_shoff), the size and number of
 # the entries of each (e_phentsize to e_shnum).
 _ELF_HEADER = struct.Struct("<32xQQ6xHHHH")
-# What ptxas says of a function.
-_RESOURCES = re.compile(
-    r"Compiling entry function '(?P<function>\w+)'(?:(?!Compiling)[\s\S])*?"
-    r"(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
-    r"(?:(?!Compiling)[\s\S])*?Used (?P<registers>\d+) registers"
-)
 
 
 @dataclass(frozen=True)
@@ -165,31 +158,6 @@ def _elf_length(binary: bytes) -> int:
         return 0
     segments, sections, segment, segment_count, section, section_count = _ELF_HEADER.unpack_from(binary)
     return int(max(segments + segment * segment_count, sections + section * section_count))
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What a thread of a function takes.
-
-    Attributes:
-        registers: how many.
-        spilled_bytes: written to memory and read from it for want of registers.
-        stack_bytes: its own memory, for what spills and for arrays that are indexed at run time.
-    """
-
-    registers: int
-    spilled_bytes: int
-    stack_bytes: int
-
-
-def resources(log: str) -> dict[str, Resources]:
-    """Return what a compiler's log says of each function."""
-    return {
-        match["function"]: Resources(
-            int(match["registers"]), int(match["stores"]) + int(match["loads"]), int(match["stack"])
-        )
-        for match in _RESOURCES.finditer(log)
-    }
 
 
 def _nvrtc() -> Any:

@@ -1,22 +1,21 @@
 """Prebuilt: libraries that the package sortnets-kernels brings, so that a first call needs no compiler.
 
-They are built for levels of x86-64, and are found by their source: those of another version of nsc are not.
+They are built for levels of x86-64, and are found by their source, headers included.
 The package is trusted as Python trusts it, whose code it is.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import os
 import platform
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from nsc import library
+from nsc.runtime.build.cache import digest
 
 PACKAGE = "sortnets_kernels"
 # The levels of x86-64 that libraries are built for, the best first, with what Linux calls their instructions.
@@ -26,25 +25,21 @@ LEVELS = {
 }
 
 
-def find(name: str, source: str, version: str) -> Path | None:
-    """Return the library of a source for this processor; None: there is none.
+def find(name: str, source: str) -> Path | None:
+    """Return the library of a source for this processor, named as in `cache.build`; None: there is none.
 
-    Whoever names a compiler or flags gets none.
-
-    Args:
-        name, source, version: as of `cache.build`.
+    A user who names a compiler or flags gets none.
     """
     folder, level = _folder(), level_here()
     if folder is None or level is None or {"NSC_CXX", "NSC_CXXFLAGS"} & os.environ.keys():
         return None
-    path = folder / file_name(name, source, version, level)
+    path = folder / file_name(name, source, level)
     return path if path.is_file() else None
 
 
-def file_name(name: str, source: str, version: str, level: str) -> str:
+def file_name(name: str, source: str, level: str) -> str:
     """Return the name of a library's file in the package."""
-    state = hashlib.sha256("\0".join((version, library.expanded(source), level)).encode())
-    return f"{name}-{state.hexdigest()[:24]}.so"
+    return f"{name}-{digest(library.expanded(source), level)}.so"
 
 
 def description() -> str | None:
@@ -63,8 +58,8 @@ def _folder() -> Path | None:
 
 @functools.cache
 def level_here() -> str | None:
-    """Return the best level of this processor; None: it has none, or its system is not Linux."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
+    """Return the best level of this processor; None: it has none."""
+    if platform.machine() != "x86_64":
         return None
     found = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
     return best_level(found[1].split() if found else ())

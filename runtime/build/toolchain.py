@@ -70,7 +70,7 @@ class Toolchain:
     @property
     def identity(self) -> tuple[str, ...]:
         """All that a library depends on, apart from its source."""
-        system = (sys.platform, platform.machine(), "-".join(platform.libc_ver()))
+        system = (platform.machine(), "-".join(platform.libc_ver()))
         return (shlex.join(self.command), self.version, self.instruction_set, *system)
 
     def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
@@ -89,21 +89,9 @@ class Toolchain:
             BuildError: the compiler failed; the error carries its command and log.
         """
         command = self.command_for(source, binary)
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_COMPILE_SECONDS, stdin=subprocess.DEVNULL
-            )
-        except subprocess.TimeoutExpired:
-            raise BuildError(f"the compiler took over {_COMPILE_SECONDS} s", command) from None
-        except OSError as error:
-            raise BuildError(f"the compiler does not run: {error}", command) from None
-        if done.returncode != 0 or not binary.is_file():
-            raise BuildError(
-                f"the compiler failed with exit code {done.returncode}.\ncommand: "
-                f"{shlex.join(command)}\n{done.stderr.strip()[:2000]}",
-                command,
-                done.stderr,
-            )
+        _output(command, _COMPILE_SECONDS)
+        if not binary.is_file():
+            raise BuildError(f"the compiler failed: {shlex.join(command)} wrote no library", command)
 
 
 def find_toolchain(relaxed: bool = False) -> Toolchain:
@@ -212,17 +200,25 @@ def _verbose(command: tuple[str, ...]) -> str:
         raise
 
 
-def _output(command: tuple[str, ...]) -> str:
+def _output(command: tuple[str, ...], seconds: int = _PROBE_SECONDS) -> str:
+    """Return what a compiler prints.
+
+    Raises:
+        BuildError: it does not run, takes longer or fails; the error carries the command and the log.
+    """
+    line = shlex.join(command)
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PROBE_SECONDS, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"the compiler does not run: {shlex.join(command)}: {error}", command) from None
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"the compiler took over {seconds} s: {line}", command) from None
+    except OSError as error:
+        raise BuildError(f"the compiler does not run: {line}: {error}", command) from None
     if done.returncode != 0:
         raise BuildError(
-            f"the compiler does not run: {shlex.join(command)} ended with {done.returncode}: "
-            f"{done.stderr.strip()[:400]}",
+            f"the compiler failed with exit code {done.returncode}.\ncommand: {line}\n"
+            f"{done.stderr.strip()[:2000]}",
             command,
             done.stderr,
         )

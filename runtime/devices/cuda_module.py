@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from nsc.errors import BuildError, DeviceError, PackageError, ToolchainError
+from nsc.errors import BuildError, DeviceError, ToolchainError
+from nsc.runtime.build.folder import read_trusted
 from nsc.runtime.build.nvrtc import INSTALL
-from nsc.runtime.build.trust import read_trusted
 from nsc.runtime.devices.launches import Block
 from nsc.wording import count
 
@@ -113,27 +113,19 @@ class CudaModule:
     Args:
         name: the kernel's, for messages.
         binary: the cubin.
-        stated: what the cubin must state of itself.
         blocks: what a block of each function takes, by its name.
         device: where they run.
 
     Raises:
-        PackageError: the cubin states something else.
         BuildError: the driver does not load it.
         DeviceError: the device cannot hold a block of a function.
     """
 
-    def __init__(
-        self, name: str, binary: Path, stated: str, blocks: Mapping[str, Block], device: Device
-    ) -> None:
+    def __init__(self, name: str, binary: Path, blocks: Mapping[str, Block], device: Device) -> None:
         self._name = name
         self._driver = _cupy().cuda.driver
         self._device = device
         image = read_trusted(binary)
-        if stated.encode() not in image:
-            raise PackageError(
-                f"the manifest of {name} and the kernels in {binary} are not of one package: compile it again"
-            )
         with torch.cuda.device(device.index):
             # Makes torch's context current: a thread has none before its first call.
             torch.cuda.synchronize(device.index)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import REALS, function_name
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES, WARP, Launch, sample_places
-from nsc.contract.straight_line import LIMITS
 from nsc.errors import BuildError
 
 # Shared memory that a block may ask for, in KiB (CUDA C++ Programming Guide, table of technical
@@ -33,6 +32,9 @@ SHARED_KIB = {
 # The functions of an exact kernel, library/nsc/exact/cuda/kernel.h.
 _EXACT = "nsc_exact_"
 EXACT_VALUES, EXACT_PAIRS = f"{_EXACT}values", f"{_EXACT}pairs"
+# Most comparators that a thread runs as straight-line code, by the bytes of an item: the build takes up to
+# four seconds, and what a thread holds stays in its registers.
+_STRAIGHT_COMPARATORS = {4: 1600, 8: 600, 16: 200}
 # Of a block: most warps with a tile each; or threads that share a tile, and bytes of that tile. So many bytes
 # leave room for several blocks.
 _MOST_WARPS = 4
@@ -141,7 +143,7 @@ def exact_launches(source: ExactSource, value_bytes: int, shared_bytes: int) -> 
     for function, each in item_bytes.items():
         # A warp's tile has a column for each sample; a place between its rows avoids conflicts of banks.
         warp_bytes = (WARP + 1) * source.n * each
-        if 0 < source.straight <= LIMITS.exact_cuda_comparators[each] and warp_bytes <= shared_bytes:
+        if 0 < source.straight <= _STRAIGHT_COMPARATORS[each] and warp_bytes <= shared_bytes:
             straight.add(function)
             warps = min(_MOST_WARPS, shared_bytes // warp_bytes)
             blocks[function] = Block(warps * WARP, warps * WARP, warps * warp_bytes)

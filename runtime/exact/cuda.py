@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from nsc.contract.exact import ELEMENTS, ExactSource
-from nsc.runtime.build.loading import used
+from nsc.contract.exact import ELEMENTS, ExactSource, for_element
+from nsc.runtime.build import cache
+from nsc.runtime.build.nvrtc import find_nvrtc
 from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_device, index_of
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, ExactLaunches, exact_launches
-from nsc.runtime.exact.cubin import build
 from nsc.runtime.exact.kernel import Layout
 from nsc.runtime.exact.sorting import KernelSort
 
@@ -47,7 +48,7 @@ def program_of(source: ExactSource, dtype: str, device: torch.device) -> ExactPr
         DeviceError: the device cannot hold a block of a function.
     """
     index = index_of(device)
-    key = source.name, source.version, source.facts, ELEMENTS[dtype], index
+    key = source.texts["cuda"], ELEMENTS[dtype], index
     return _programs.get(key, lambda: _CupyProgram(source, dtype, index))
 
 
@@ -59,10 +60,28 @@ class _CupyProgram(CudaModule):
         value_bytes = getattr(torch, dtype).itemsize
         self.launches = exact_launches(source, value_bytes, device.shared_bytes)
         load = super().__init__
-        used(
+        cache.used(
             partial(build, source, dtype, device.architecture, self.launches),
-            lambda binary: load(source.name, binary, source.facts, self.launches.blocks, device),
+            lambda binary: load(source.name, binary, self.launches.blocks, device),
         )
+
+
+def build(source: ExactSource, dtype: str, architecture: str, launches: ExactLaunches) -> cache.Artifact:
+    """Return the cubin of an exact kernel, compiled unless the cache has it; needs no driver and no GPU.
+
+    Args:
+        source: the kernel.
+        dtype: a key of ELEMENTS.
+        architecture: such as sm_90.
+        launches: how it is launched there.
+
+    Raises:
+        ToolchainError: no CuPy or no NVRTC, or an architecture that NVRTC does not know.
+        BuildError: the compiler failed.
+    """
+    compiler = replace(find_nvrtc(architecture), defines=launches.defines)
+    text = for_element(source.texts["cuda"], dtype)
+    return cache.build(f"{source.name}_{ELEMENTS[dtype]}", text, compiler)
 
 
 class CudaSort(KernelSort):

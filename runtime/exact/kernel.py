@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import Status
 from nsc.runtime.build.cache import Artifact
-from nsc.runtime.elements import CFunction, ElementLibraries, open_function
+from nsc.runtime.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads, the
@@ -114,9 +114,9 @@ def function_of(source: ExactSource, library: Path) -> ExactFunction:
         library: the file.
 
     Raises:
-        BuildError, PackageError: it cannot be loaded, or is another kernel.
+        BuildError: it cannot be loaded.
     """
-    return ExactFunction(source, open_function(library, source.name, source.facts, _FUNCTION))
+    return ExactFunction(source, _FUNCTION.of(library))
 
 
 class ExactKernel:
@@ -128,8 +128,7 @@ class ExactKernel:
 
     def __init__(self, source: ExactSource) -> None:
         self.source = source
-        text = source.texts["cpu"]
-        self._libraries = ElementLibraries(source.name, source.version, text, source.facts, _FUNCTION)
+        self._libraries = ElementLibraries(source.name, source.texts["cpu"], _FUNCTION)
 
     def __repr__(self) -> str:
         return f"ExactKernel({self.source.name}: n={self.source.n}, outputs={self.source.outputs})"

@@ -26,7 +26,7 @@ def build(kernel: Kernel, architecture: str, part: str, shared_bytes: int | None
         ToolchainError, BuildError: see `compiler_of`; or the compiler failed.
     """
     compiler = compiler_of(kernel, architecture, part, shared_bytes)
-    return cache.build(f"{kernel.name}_{part}", kernel.sources["cuda"], compiler, kernel.manifest.nsc)
+    return cache.build(f"{kernel.name}_{part}", kernel.sources["cuda"], compiler)
 
 
 def build_all(

@@ -10,7 +10,7 @@ import torch
 from nsc.contract.interface import function_name
 from nsc.contract.launch import PARTS
 from nsc.errors import OperandError
-from nsc.runtime.build.loading import used
+from nsc.runtime.build.cache import used
 from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_device, index_of
 from nsc.runtime.devices.launches import Launches, launches
 from nsc.runtime.relaxed.cubin import build
@@ -101,8 +101,7 @@ class CupyProgram:
     def _load(self, part: str) -> CudaModule:
         kernel, device = self._kernel, find_device(self._kernel.name, self._index)
         blocks = {name: block for name, block in self.launches.blocks.items() if self._part_of[name] == part}
-        stated = kernel.manifest.stated("cuda")
         return used(
             partial(build, kernel, device.architecture, part, device.shared_bytes),
-            lambda binary: CudaModule(kernel.name, binary, stated, blocks, device),
+            lambda binary: CudaModule(kernel.name, binary, blocks, device),
         )

@@ -15,7 +15,7 @@ import numpy as np
 
 from nsc.contract.tables import NetworkTables, layout_of
 from nsc.runtime.build import cache, prebuilt
-from nsc.runtime.build.loading import opened, used
+from nsc.runtime.build.cache import opened, used
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.library import Functions, functions_of
 
@@ -78,12 +78,12 @@ class Engine:
         return Functions(*(partial(function, handle) for function in vars(found).values()))
 
 
-def engine_library(sigmoid: str, source: str, version: str) -> ctypes.CDLL:
+def engine_library(sigmoid: str, source: str) -> ctypes.CDLL:
     """Return a loaded engine, built unless it is prebuilt or the cache has it; raises as `build`."""
-    return used(partial(build, sigmoid, source, version), lambda path: opened(path, "nsc_open"))
+    return used(partial(build, sigmoid, source), lambda path: opened(path, "nsc_open"))
 
 
-def build(sigmoid: str, source: str, version: str) -> cache.Artifact:
+def build(sigmoid: str, source: str) -> cache.Artifact:
     """Return an engine's library, compiled unless it is prebuilt or the cache has it.
 
     Raises:
@@ -91,9 +91,9 @@ def build(sigmoid: str, source: str, version: str) -> cache.Artifact:
         BuildError: the compiler failed, or the library cannot be loaded.
     """
     name = engine_name(sigmoid)
-    if path := prebuilt.find(name, source, version):
+    if path := prebuilt.find(name, source):
         return cache.Artifact(path, (), cached=True)
-    return cache.build(name, source, find_toolchain(relaxed=True), version)
+    return cache.build(name, source, find_toolchain(relaxed=True))
 
 
 def engine_name(sigmoid: str) -> str:

@@ -19,11 +19,10 @@ from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, en
 from nsc.contract.tables import FEWEST_LONG_WIRES, NetworkTables
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.build import cache, prebuilt
-from nsc.runtime.build.loading import used
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.locks import Lock
 from nsc.runtime.relaxed.engine import Engine, engine_library, engine_name
 from nsc.runtime.relaxed.library import Library
+from nsc.runtime.threads import Lock
 from nsc.wording import argument
 
 
@@ -92,7 +91,7 @@ class Kernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
-        return cache.build(self.name, self.sources["cpu"], find_toolchain(relaxed=True), self.manifest.nsc)
+        return cache.build(self.name, self.sources["cpu"], find_toolchain(relaxed=True))
 
     @property
     def engine_sources(self) -> dict[str, str]:
@@ -131,7 +130,7 @@ class Kernel:
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
-            PackageError: the library, or the engine's tables, are another network's.
+            PackageError: the engine's tables are another network's.
         """
         # Another thread may call `specialise` meanwhile.
         library = self._library
@@ -165,10 +164,8 @@ class Kernel:
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
-            PackageError: the library is another kernel's.
         """
-        stated = self.manifest.stated("cpu")
-        return used(self.build, lambda binary: Library(binary, stated, self.reals))
+        return cache.used(self.build, lambda binary: Library(binary, self.reals))
 
     def engine(self) -> Engine:
         """Return the engine with this network. It is built, unless it is there, for a type that is called.
@@ -180,11 +177,10 @@ class Kernel:
         tables = NetworkTables.from_text(self.files[TABLES])
         if (tables.wires, tables.comparators, tables.layers) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
-        sources, version = self.engine_sources, self.manifest.nsc
-        name = engine_name(self.sigmoid)
-        if not all(prebuilt.find(name, source, version) for source in sources.values()):
+        sources, name = self.engine_sources, engine_name(self.sigmoid)
+        if not all(prebuilt.find(name, source) for source in sources.values()):
             find_toolchain(relaxed=True)
-        return Engine(lambda real: engine_library(self.sigmoid, sources[real], version), tables)
+        return Engine(lambda real: engine_library(self.sigmoid, sources[real]), tables)
 
     @cached_property
     def layers(self) -> tuple[Pairs, ...]:

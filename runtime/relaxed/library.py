@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nsc.contract.interface import FUNCTIONS, function_name
-from nsc.contract.manifest import check_stated
-from nsc.runtime.build.loading import opened
+from nsc.runtime.build.cache import opened
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +27,10 @@ class Functions:
 
 
 class Library:
-    """A loaded shared library that is what its manifest says.
+    """A loaded shared library of a network.
 
     Args:
         path: the library.
-        stated: what its kernel must state of itself, as `Manifest.stated` has it.
         reals: the arithmetic types that it is compiled for.
 
     Attributes:
@@ -40,15 +38,12 @@ class Library:
 
     Raises:
         BuildError: it cannot be loaded.
-        PackageError: it is another kernel's.
         MemoryError: too little memory for its tables.
     """
 
-    def __init__(self, path: Path, stated: str, reals: Iterable[str]) -> None:
-        library = opened(path, "nsc_facts", "nsc_prepare")
-        library.nsc_facts.restype = ctypes.c_char_p
+    def __init__(self, path: Path, reals: Iterable[str]) -> None:
+        library = opened(path, "nsc_prepare")
         library.nsc_prepare.restype = ctypes.c_int32
-        check_stated(stated, library.nsc_facts().decode(), str(path))
         if library.nsc_prepare():
             raise MemoryError(f"not enough memory for the tables of {path.name}")
         self.functions = {real: functions_of(library, real) for real in reals}

@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsc.contract.folding import Folded
 from nsc.contract.interface import Status
 from nsc.contract.manifest import FilterManifest
-from nsc.contract.windows import FilterSource, Mode, for_channels
+from nsc.contract.windows import FilterSource, Folded, Mode
 from nsc.runtime.build import cache
-from nsc.runtime.elements import CFunction, ElementLibraries, open_function
+from nsc.runtime.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,
@@ -64,13 +63,13 @@ class FilterFunction:
     function: Callable[..., int]
 
     @classmethod
-    def of_library(cls, name: str, facts: str, library: Path) -> FilterFunction:
-        """Return the filter of a built library, which states these facts of itself.
+    def of_library(cls, name: str, library: Path) -> FilterFunction:
+        """Return the filter of a built library.
 
         Raises:
-            BuildError, PackageError: it cannot be loaded, or is another filter.
+            BuildError: it cannot be loaded.
         """
-        return cls(name, open_function(library, name, facts, _FUNCTION))
+        return cls(name, _FUNCTION.of(library))
 
     def call(
         self,
@@ -114,8 +113,7 @@ class FilterKernel:
 
     def __init__(self, source: FilterSource) -> None:
         self.source = source
-        # The number of channels, to libraries.
-        self._libraries: dict[int, ElementLibraries] = {}
+        self._libraries = ElementLibraries(source.name, source.text, _FUNCTION)
 
     def __repr__(self) -> str:
         return f"FilterKernel({self.source.name})"
@@ -123,8 +121,8 @@ class FilterKernel:
     @classmethod
     def of_package(cls, manifest: FilterManifest, files: Mapping[str, str]) -> FilterKernel:
         """Return the kernel of a package's files, whose manifest was read from them."""
-        facts, text = manifest.stated("cpu"), files[manifest.sources["cpu"]]
-        return cls(FilterSource(manifest.name, manifest.nsc, manifest.window, manifest.rank, facts, text))
+        text = files[manifest.sources["cpu"]]
+        return cls(FilterSource(manifest.name, manifest.window, manifest.rank, text))
 
     def function(self, dtype: str, channels: int = 1) -> FilterFunction:
         """Return the filter for a type of values, built unless the cache has it.
@@ -137,20 +135,8 @@ class FilterKernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        return FilterFunction(self.source.name, self._of(channels).function(dtype))
+        return FilterFunction(self.source.name, self._libraries.function(dtype, channels))
 
     def build(self, dtype: str, channels: int = 1) -> cache.Artifact:
         """Return the library for a type of pixels; errors as in `function`."""
-        self.function(dtype, channels)
-        return self._of(channels).build(dtype)
-
-    def _of(self, channels: int) -> ElementLibraries:
-        """Return the libraries for pixels of some channels."""
-        found = self._libraries.get(channels)
-        if found is None:
-            source = self.source
-            name = source.name if channels == 1 else f"{source.name}_{channels}_channels"
-            text = for_channels(source.text, channels)
-            made = ElementLibraries(name, source.version, text, source.facts, _FUNCTION)
-            found = self._libraries.setdefault(channels, made)
-        return found
+        return self._libraries.build(dtype, channels)

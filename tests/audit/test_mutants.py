@@ -14,7 +14,7 @@ from mutants import MUTANTS, WITHOUT
 import nsc.templates
 from nsc import library
 from nsc.cli import main
-from nsc.join.exact import exact_kernel
+from nsc.join.on_demand import exact_kernel
 
 pytestmark = pytest.mark.slow("wrong kernels are built")
 MORE = pytest.mark.nightly("more kernels of 128 wires run")

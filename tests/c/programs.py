@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsc.contract.c_types import C_TYPES
+from nsc.contract.exact import C_TYPES
 
 TRACER = Path(__file__).with_name("tracer.h")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror")

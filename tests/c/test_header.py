@@ -17,8 +17,7 @@ from nsc.compiler import header as c
 from nsc.compiler.header import compile_header
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
-from nsc.contract.c_types import C_TYPES
-from nsc.contract.straight_line import Limits
+from nsc.contract.exact import C_TYPES
 from nsc.errors import LoweringError, VerificationError
 
 MORE = pytest.mark.nightly("C compilers take every level of optimisation")
@@ -55,7 +54,7 @@ def header(name, types=TYPES):
     network, select = (NETWORKS | TIMED | SMALL)[name]
     with pytest.MonkeyPatch.context() as patch:
         if name in FORCED:
-            patch.setattr(c, "LIMITS", Limits(header_comparators=0))
+            patch.setattr(c, "STRAIGHT_LINE", 0)
         request = Request(*network, select=select, is_header=True, dtypes=types, name=name)
         text = compile_header(request).text
     assert ("uint16_t " in text and f"{name}_comparators[]" in text) == name.startswith("table")

@@ -9,7 +9,6 @@ import pytest
 from commands import call, check_refused, process
 from terminal import at_a_terminal
 
-import nsc
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
 
@@ -22,7 +21,7 @@ def place(tmp_path, monkeypatch):
 
 
 def build(name):
-    cache.build(name, "int x;", find_toolchain(), nsc.__version__)
+    cache.build(name, "int x;", find_toolchain())
 
 
 def test_the_cache_is_looked_at_and_cleared(place):

@@ -211,7 +211,7 @@ def test_a_foreign_folder_is_kept():
     ("compiler", "message"),
     [
         ("/nonexistent", "NSC_CXX is '/nonexistent'"),
-        ("false", "the compiler does not run"),
+        ("false", "the compiler failed with exit code 1"),
         ("g++ -Wfoo", "g++: error: unrecognized command-line option"),
     ],
 )

@@ -350,7 +350,7 @@ def test_a_cluster_finds_what_one_process_finds_when_a_worker_is_killed(tmp_path
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("nsc.join.cluster.PATIENCE", 0.2)
+    monkeypatch.setattr("nsc.join.workers.PATIENCE", 0.2)
     with (
         pytest.raises(WorkerError, match="no Dask scheduler answers at tcp://127"),
         workers(die, scheduler="tcp://127.0.0.1:9"),

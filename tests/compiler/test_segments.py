@@ -16,14 +16,14 @@ from nsc.compiler.exact.segments import StraightLine, is_straight, straight_line
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.passes import restrict
 from nsc.compiler.schedule import Codelet, Schedule, schedule
-from nsc.contract.straight_line import LIMITS
 
 
 @pytest.fixture(scope="module")
 def few():
     """Code for 40 minima and maxima, in functions of 8 comparators."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segments, "LIMITS", replace(LIMITS, exact_operations=40, segment_comparators=8))
+        patch.setattr(segments, "STRAIGHT_OPERATIONS", 40)
+        patch.setattr(segments, "SEGMENT_COMPARATORS", 8)
         yield
 
 

@@ -25,8 +25,8 @@ from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.contract.exact import for_element
-from nsc.errors import BuildError, DeviceError, PackageError, ToolchainError
-from nsc.join.exact import exact_kernel
+from nsc.errors import BuildError, DeviceError, ToolchainError
+from nsc.join.on_demand import exact_kernel
 from nsc.runtime.devices.launches import EXACT_VALUES, launches
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.exact.kernel import layout_of
@@ -186,8 +186,8 @@ def driver(tmp_path_factory):
     driver, folder = Driver(), tmp_path_factory.mktemp("binaries")
     callbacks = load(driver, folder)
 
-    def written(name, ptx, stated):
-        (path := folder / f"{name}.ptx").write_text(f"{ptx}\n// {stated}\n", encoding="utf-8")
+    def written(name, ptx):
+        (path := folder / f"{name}.ptx").write_text(ptx, encoding="utf-8")
         return SimpleNamespace(binary=path)
 
     def build(kernel, architecture, part, shared_bytes):
@@ -195,12 +195,12 @@ def driver(tmp_path_factory):
         launched = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
         text = with_defines(f"#define NSC_{part.upper()}\n{kernel.sources['cuda']}", launched)
         ptx = NEWEST.ptx(library.expanded(text))
-        return written(f"{kernel.spec}_{part}", ptx, kernel.manifest.stated("cuda"))
+        return written(f"{kernel.spec}_{part}", ptx)
 
     def build_exact(source, dtype, architecture, launched):
         assert architecture == "sm_90"
         ptx = NEWEST.ptx(library.expanded(with_defines(for_element(source.texts["cuda"], dtype), launched)))
-        return written(f"{source.name}_{dtype}", ptx, source.facts)
+        return written(f"{source.name}_{dtype}", ptx)
 
     def synchronize(device):
         """Bind the device's context to the thread, as any call of CUDA's runtime does."""
@@ -310,15 +310,8 @@ def test_a_part_is_loaded_by_the_call_that_needs_it(driver, monkeypatch):
     assert len(driver.modules) == modules + 2
 
 
-def test_kernels_of_another_package(monkeypatch):
-    other = cuda_program.build(kernel_of(4), "sm_90", "forward", MOST_SHARED_BYTES)
-    monkeypatch.setattr(cuda_program, "build", lambda *_: other)
-    with pytest.raises(PackageError, match=r"manifest of bitonic_8 .*are not of one package"):
-        cuda_program.CupyProgram(kernel_of(), 0).resident_blocks("nsc_keys_f32")
-
-
 def test_a_binary_that_the_driver_does_not_load(monkeypatch, tmp_path):
-    (broken := tmp_path / "broken.cubin").write_text("no binary, but " + kernel_of().manifest.stated("cuda"))
+    (broken := tmp_path / "broken.cubin").write_text("no binary")
     monkeypatch.setattr(cuda_program, "build", lambda *_: SimpleNamespace(binary=broken))
     with pytest.raises(
         BuildError, match=r"the driver does not load .*broken.cubin \(CUDA_ERROR_INVALID_IMAGE"

@@ -29,13 +29,12 @@ from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import LOSS_GRAD, NSC, P_GRAD, P, Peer
 from benchmarks.gpu.results import Results
 from nsc.contract.targets import TARGETS
-from nsc.join.exact import exact_kernel
+from nsc.join.on_demand import exact_kernel
 from nsc.operators import exact
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices.launches import exact_launches
-from nsc.runtime.exact import cubin as exact_cubin
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.relaxed import cubin, cuda
 from nsc.runtime.relaxed.devices import BY_DEVICE
@@ -294,7 +293,7 @@ def test_kernels_are_built_by_other_processes():
         assert subject.build.binary > 0
         built = cubin.build_all(subject.operator.kernel, "sm_90", SHARED_BYTES)
         source = exact_kernel(4).source
-        exact_built = exact_cubin.build(source, "int8", "sm_90", exact_launches(source, 1, SHARED_BYTES))
+        exact_built = exact_cuda.build(source, "int8", "sm_90", exact_launches(source, 1, SHARED_BYTES))
         assert all(artifact.cached for artifact in (*built, exact_built))
         with pytest.raises(RuntimeError, match=r"(?s)nonesuch 4 is not built.*NetworkError"):
             builds.subject(unknown)

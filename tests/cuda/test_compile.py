@@ -10,7 +10,7 @@ import locale
 import re
 import subprocess
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,7 @@ from nsc.contract.exact import for_element
 from nsc.contract.interface import function_name
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES, PARTS
 from nsc.errors import BuildError, ToolchainError
-from nsc.join.exact import exact_kernel
+from nsc.join.on_demand import exact_kernel
 from nsc.runtime.build import cache, nvrtc
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB, exact_launches, launches
 from nsc.runtime.relaxed import cubin
@@ -73,6 +73,14 @@ EXACT_CASES = {
 }
 
 
+# What ptxas says of a function.
+RESOURCES = re.compile(
+    r"Compiling entry function '(?P<function>\w+)'(?:(?!Compiling)[\s\S])*?"
+    r"(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
+    r"(?:(?!Compiling)[\s\S])*?Used (?P<registers>\d+) registers"
+)
+
+
 def kernel(request):
     return Kernel(compile_network(request).package.files)
 
@@ -82,11 +90,11 @@ def compiled(package, architecture):
 
 
 def compiled_exact(n, dtype, architecture):
-    """Return the cubin of an exact kernel, the compiler's log, and the facts that it states."""
+    """Return the cubin of an exact kernel and the compiler's log."""
     source = exact_kernel(n).source
     launched = exact_launches(source, getattr(torch, dtype).itemsize, SHARED_KIB[architecture] << 10)
     compiler = replace(nvrtc.find_nvrtc(architecture), defines=launched.defines)
-    return *compiler.compiled(for_element(source.texts["cuda"], dtype)), source.facts
+    return compiler.compiled(for_element(source.texts["cuda"], dtype))
 
 
 def test_golden_text(generated):
@@ -116,33 +124,51 @@ def test_both_compilers_take_every_text_without_a_warning(monkeypatch, compiler,
         if number % 4 == part:
             check(name, ("float32", "float64")[number // 4], *case)
     for name, case in list(EXACT_CASES.items())[part::4]:
-        resources = resources_of(*compiled_exact(*case), name)
-        assert set(resources) == {EXACT_VALUES, EXACT_PAIRS}, name
-        for function in resources.values():
+        found = resources_of(*compiled_exact(*case), name)
+        assert set(found) == {EXACT_VALUES, EXACT_PAIRS}, name
+        for function in found.values():
             assert function.registers <= MOST_REGISTERS, name
             assert function.spilled_bytes == function.stack_bytes == 0, name
 
 
-def resources_of(cubin, log, stated, where):
+@dataclass(frozen=True)
+class Resources:
+    """What a thread of a function takes: registers, spilled bytes, and bytes of its stack."""
+
+    registers: int
+    spilled_bytes: int
+    stack_bytes: int
+
+
+def resources(log):
+    """Return what a compiler's log says of each function."""
+    return {
+        match["function"]: Resources(
+            int(match["registers"]), int(match["stores"]) + int(match["loads"]), int(match["stack"])
+        )
+        for match in RESOURCES.finditer(log)
+    }
+
+
+def resources_of(cubin, log, where):
     assert not [line for line in log.splitlines() if "warning" in line], where
     assert nvrtc.whole(cubin) == cubin, where
-    assert stated.encode() in cubin, where
-    return nvrtc.resources(log)
+    return resources(log)
 
 
 def check(where, real, architecture, network, n, relaxation, options):
     package = kernel(Request(network, n, relaxation, (real,), ("cuda",), **options))
-    found = resources_of(*compiled(package, architecture), package.manifest.stated("cuda"), where)
+    found = resources_of(*compiled(package, architecture), where)
     assert set(found) == {function_name(function, real) for function in FUNCTIONS}, where
     longest = int(re.search(r"longest_codelet = (\d+)", package.sources["cuda"])[1])
     is_tabled = options.get("straight_line") == 0
-    for function, resources in found.items():
-        assert resources.registers <= MOST_REGISTERS, (where, function)
+    for function, taken in found.items():
+        assert taken.registers <= MOST_REGISTERS, (where, function)
         # Only the rows and products of a codelet that runs from its table are indexed at run time.
         indexed = WIDEST + longest if is_tabled else 0
-        stack = resources.stack_bytes - resources.spilled_bytes
+        stack = taken.stack_bytes - taken.spilled_bytes
         assert stack <= indexed * LANE_BYTES, (where, function)
-        assert resources.spilled_bytes == 0 or is_tabled, (where, function)
+        assert taken.spilled_bytes == 0 or is_tabled, (where, function)
 
 
 @pytest.mark.nightly("NVRTC compiles a large network")
@@ -151,9 +177,9 @@ def test_32_wires_stay_in_registers():
     if nvrtc._nvrtc().getVersion() != VERSION:
         pytest.skip(f"the figure is of NVRTC {VERSION}")
     _, log = compiled(kernel(Request("bitonic", 32, targets=("cuda",))), "sm_90")
-    for name, resources in nvrtc.resources(log).items():
-        assert resources.registers <= MOST_REGISTERS, name
-        assert resources.spilled_bytes == resources.stack_bytes == 0, name
+    for name, taken in resources(log).items():
+        assert taken.registers <= MOST_REGISTERS, name
+        assert taken.spilled_bytes == taken.stack_bytes == 0, name
 
 
 @functools.cache
@@ -200,7 +226,7 @@ def test_several_rows_of_a_tensor_are_asked_for_at_a_time(n, tmp_path):
 
 @pytest.mark.slow("NVRTC compiles")
 def test_several_packs_of_values_are_asked_for_at_a_time(tmp_path):
-    cubin, _, _ = compiled_exact(32, "float32", "sm_90")
+    cubin, _ = compiled_exact(32, "float32", "sm_90")
     assert set(reads_in_flight(cubin, "LDG.E.128.CONSTANT", tmp_path).values()) == {8}
 
 
@@ -238,9 +264,9 @@ ptxas info    : Function properties for nsc_sum_f32
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 15 registers
 """
-    assert nvrtc.resources(log) == {
-        "nsc_keys_f32": nvrtc.Resources(registers=40, spilled_bytes=20, stack_bytes=96),
-        "nsc_sum_f32": nvrtc.Resources(registers=15, spilled_bytes=0, stack_bytes=0),
+    assert resources(log) == {
+        "nsc_keys_f32": Resources(registers=40, spilled_bytes=20, stack_bytes=96),
+        "nsc_sum_f32": Resources(registers=15, spilled_bytes=0, stack_bytes=0),
     }
 
 
@@ -251,7 +277,7 @@ def test_parts_are_all_functions_and_cubins_whole(tmp_path):
     for part, functions in PARTS.items():
         compiler = cubin.compiler_of(package, "sm_90", part)
         binary, log = compiler.compiled(package.sources["cuda"])
-        assert set(nvrtc.resources(log)) == {function_name(each, "float32") for each in functions}
+        assert set(resources(log)) == {function_name(each, "float32") for each in functions}
     for length, is_whole in ((len(binary), True), (len(binary) - 1, False)):
         (file := tmp_path / "kernels.cubin").write_bytes(binary[:length])
         done = subprocess.run([disassembler(), file], capture_output=True, text=True)

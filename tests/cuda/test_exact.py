@@ -14,7 +14,7 @@ import nsc
 from nsc.compiler.selection import ranks, top_k
 from nsc.contract.exact import ELEMENTS, ExactSource
 from nsc.errors import ToolchainError, UnprovedError
-from nsc.join.exact import exact_kernel
+from nsc.join.on_demand import exact_kernel
 from nsc.operators import exact
 from nsc.operators.filtering import Windows, by_windows
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB, exact_launches
@@ -175,7 +175,7 @@ def test_little_shared_memory(programs, on):
 def test_every_size_fits_every_device(kib):
     for n in (1, 2, 17, 128, 1000, 1024):
         for straight in (0, 5, 150, 500, 1500, 3000):
-            source = ExactSource("any", "0", n, n, 0, straight, "", {})
+            source = ExactSource("any", n, n, 0, straight, {})
             for value_bytes in (1, 2, 4, 8):
                 launches = exact_launches(source, value_bytes, kib << 10)
                 assert bool(launches.straight) <= bool(straight)

@@ -39,7 +39,4 @@ struct Network {
 
 }  // namespace
 
-// What this kernel is. The runtime compares it with what it asked for.
-NSC_API const char *nsc_facts() { return "{\"n\": 4, \"outputs\": null, \"network\": \"48ec7a7e8cfe0eda48139ec32efd574981e549cb5cded1490e79960ab517e1c4\"}"; }
-
 NSC_EXACT_KERNEL(Network, nsc::NSC_ELEMENT)

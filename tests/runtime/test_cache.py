@@ -1,46 +1,44 @@
-"""Toolchains and the build cache, and their errors with compilers, folders and processes."""
+"""Would catch: a damaged, half-written or planted file of the build cache is loaded, or a build is lost."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import inspect
 import json
 import os
-import platform
-import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from terminal import at_a_terminal
 
 import nsc
-from nsc.compiler.driver import compile_network
-from nsc.compiler.request import Request
-from nsc.errors import BuildError, ToolchainError
-from nsc.runtime.build import cache, toolchain
-from nsc.runtime.build.texts import Texts
-from nsc.runtime.relaxed.kernel import Kernel
+from nsc.cli import main
+from nsc.compiler.passes import canonical
+from nsc.compiler.verify import keeping, verify
+from nsc.compiler.windows import Window
+from nsc.errors import BuildError, VerificationError
+from nsc.join import on_demand
+from nsc.join.budget import budget_of
+from nsc.runtime.build import cache
+from nsc.runtime.build import folder as texts
+from nsc.runtime.build.cache import opened, used
+from nsc.runtime.build.entries import clear, entries_of
+from nsc.runtime.build.folder import UntrustedError, check_folder, read_trusted, user_folder
+from nsc.runtime.build.toolchain import find_toolchain
 
-pytestmark = pytest.mark.slow("caches are damaged, and built anew")
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 
-ROOT = Path(__file__).parents[2]
-
-USE = """
-import sys, warnings, torch, nsc
-op = nsc.compile("odd_even", 3, name=sys.argv[1])
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    values = op.sort(torch.tensor([3.0, 1.0, 2.0]), 1e6)
-    values = op.sort(torch.tensor([3.0, 1.0, 2.0]), 1e6)
-print(values.tolist(), op.kernel.library() is not None, [str(w.message) for w in caught])
-"""
+ANSWER = 'extern "C" __attribute__((visibility("default"))) int answer() { return %d; }'
+STRANGER = 12345
+HOUR = 3600
 
 
 @pytest.fixture
@@ -53,24 +51,31 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-def kernel(n=3, **options):
-    request = Request(network="odd_even", n=n, version=nsc.__version__, **options)
-    return Kernel(compile_network(request).package.files)
-
-
-def tiny():
+def tiny(number=42, name="tiny"):
     """Build a library of one function, which takes a moment."""
-    source = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }'
-    return cache.build("tiny", source, toolchain.find_toolchain(), nsc.__version__)
+    return cache.build(name, ANSWER % number, find_toolchain())
 
 
-def start(script, *arguments, **environment):
+def program(lines):
+    """Return some lines with the names that they need; they do not import torch."""
+    imports = (
+        "import filelock, os, shutil, warnings",
+        "from pathlib import Path",
+        "from nsc.runtime.build import cache",
+        "from nsc.runtime.build.cache import opened, used",
+        "from nsc.runtime.build.toolchain import find_toolchain",
+    )
+    return "\n".join((*imports, f"ANSWER = {ANSWER!r}", inspect.getsource(tiny), lines))
+
+
+def start(lines, **environment):
+    """Start a process that runs some lines."""
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        [sys.executable, "-c", program(lines)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, **environment},
     )
 
 
@@ -80,20 +85,42 @@ def finish(process):
     return out
 
 
-def counting_compiler(tmp_path, before="", after=""):
-    """Return a compiler that writes a line for each library it builds."""
-    script = tmp_path / "counting-c++"
+def slow_compiler(tmp_path, seconds):
+    """Return a compiler that writes a line for each library it builds, and then waits."""
+    script = tmp_path / "slow-c++"
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *.cpp*) echo built >> {tmp_path}/count; {before} ;; esac\n'
-        f'g++ "$@" -O0 || exit $?\ncase "$*" in *.cpp*) {after or ":"} ;; esac\n'
+        f'#!/bin/sh\ncase "$*" in *.cpp*) echo built >> {tmp_path}/count; sleep {seconds};; esac\n'
+        'exec g++ "$@"\n'
     )
     script.chmod(0o755)
-    return script
+    return str(script)
 
 
 def builds(tmp_path):
     path = tmp_path / "count"
     return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def wait_for_a_build(tmp_path, process):
+    while not builds(tmp_path):
+        assert process.poll() is None
+        time.sleep(0.02)
+
+
+def listed(folder):
+    return {entry.what: entry.kind for entry in entries_of(folder)[0]}
+
+
+def left(folder):
+    return [path.name for path in folder.iterdir() if path.suffix != ".lock"]
+
+
+def made(path, rights, owner=None):
+    path.mkdir(exist_ok=True)
+    path.chmod(rights)
+    if owner is not None:
+        os.chown(path, owner, -1)
+    return path
 
 
 def test_a_second_build_is_a_hit_and_leaves_nothing_behind(folder):
@@ -105,61 +132,42 @@ def test_a_second_build_is_a_hit_and_leaves_nothing_behind(folder):
     assert [e for e in endings if e != ".lock"] == [".cpp", ".json", ".so"]
 
 
-def test_the_key_covers_source_version_command_and_instruction_set(folder, monkeypatch):
-    native = toolchain.find_toolchain()
+def test_the_key_covers_source_command_compiler_and_instruction_set(folder):
+    native = find_toolchain()
     assert native.instruction_set, "the compiler resolves -march=native"
-    builds = [
-        ("int x;", native, "1"),
-        (
-            "int x;",
-            toolchain.Toolchain((*native.command, "-DX"), native.version, native.instruction_set),
-            "1",
-        ),
-        ("int x;", toolchain.Toolchain(native.command, native.version + "1", native.instruction_set), "1"),
-        (
-            "int x;",
-            toolchain.Toolchain(native.command, native.version, native.instruction_set + "-mfma4"),
-            "1",
-        ),
-        ("int y;", native, "1"),
-        ("int x;", native, "2"),
+    asked = [
+        ("int x;", native),
+        ("int x;", replace(native, command=(*native.command, "-DX"))),
+        ("int x;", replace(native, version=f"{native.version}1")),
+        ("int x;", replace(native, instruction_set=f"{native.instruction_set}-mfma4")),
+        ("int y;", native),
     ]
-    first = [cache.build("k", source, compiler, version) for source, compiler, version in builds]
+    first = [cache.build("k", source, compiler) for source, compiler in asked]
     assert not any(artifact.cached for artifact in first)
-    assert len({artifact.binary for artifact in first}) == len(builds)
-    second = [cache.build("k", source, compiler, version) for source, compiler, version in builds]
-    assert all(artifact.cached for artifact in second)
-    assert [artifact.binary for artifact in second] == [artifact.binary for artifact in first]
+    assert len({artifact.binary for artifact in first}) == len(asked)
+    second = [cache.build("k", source, compiler) for source, compiler in asked]
+    assert [(each.binary, each.cached) for each in second] == [(each.binary, True) for each in first]
 
 
-def test_no_fast_math():
-    command = " ".join(toolchain.find_toolchain().command)
-    for flag in ("fast-math", "Ofast", "funsafe", "ffinite", "fassociative", "freciprocal"):
-        assert flag not in command
-
-
+@pytest.mark.slow("processes build")
 def test_two_processes_at_once_build_once(folder, tmp_path):
-    compiler = counting_compiler(tmp_path, before="sleep 1")
-    running = [start(USE, "twice", NSC_CXX=str(compiler)) for _ in range(2)]
-    outputs = {finish(process) for process in running}
-    assert outputs == {"[1.0, 2.0, 3.0] True []\n"}
+    compiler = slow_compiler(tmp_path, 1)
+    running = [start("print(used(tiny, opened).answer())", NSC_CXX=compiler) for _ in range(2)]
+    assert {finish(process) for process in running} == {"42\n"}
     assert builds(tmp_path) == 1
 
 
-def test_a_killed_build_is_built_again_and_swept_up(folder, tmp_path):
-    slow = counting_compiler(tmp_path, before="sleep 60")
-    process = start(USE, "killed", NSC_CXX=str(slow))
-    deadline = time.monotonic() + 60
-    while builds(tmp_path) == 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert builds(tmp_path) == 1
+@pytest.mark.slow("processes build")
+def test_a_killed_build_is_built_again_and_swept_up(folder, tmp_path, monkeypatch):
+    process = start("tiny()", NSC_CXX=slow_compiler(tmp_path, 60))
+    wait_for_a_build(tmp_path, process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not list(folder.glob("*.so"))
     leftovers = [path for path in folder.iterdir() if path.is_dir()]
     assert leftovers
-    slow.write_text(slow.read_text().replace("sleep 60", ":"))
-    assert finish(start(USE, "killed", NSC_CXX=str(slow))).startswith("[1.0, 2.0, 3.0] True")
+    monkeypatch.setenv("NSC_CXX", slow_compiler(tmp_path, 0))
+    assert not tiny().cached
     assert not [path for path in leftovers if path.exists()]
     assert builds(tmp_path) == 2
 
@@ -186,13 +194,32 @@ def test_a_damaged_entry_is_built_again(folder, damage):
     assert ctypes.CDLL(str(library)).answer() == 42
 
 
-READ_ONLY = """
-import os, sys, warnings
-import filelock
-from pathlib import Path
-from nsc.runtime.build import cache
-from nsc.runtime.build.toolchain import find_toolchain
+def test_a_library_that_cannot_be_loaded_is_an_error(folder):
+    library = tiny().binary
+    library.write_bytes(b"no library")
+    digest = hashlib.sha256(library.read_bytes()).hexdigest()
+    library.with_suffix(".json").write_text(json.dumps({"sha256": digest}))
+    with pytest.raises(BuildError, match=r"cannot load .*set NSC_CACHE_DIR"):
+        used(tiny, opened)
 
+
+@pytest.mark.slow("a process builds")
+@pytest.mark.parametrize(
+    ("term", "is_shown"),
+    [
+        ("xterm-256color", True),
+        pytest.param("dumb", False, marks=pytest.mark.nightly("more terminals see a build")),
+    ],
+)
+def test_a_terminal_says_what_a_call_waits_for(term, is_shown, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("NSC_CXX", slow_compiler(tmp_path, 2.5))
+    code, printed, output = at_a_terminal([sys.executable, "-c", program("tiny(); print(42)")], term)
+    assert (code, printed) == (0, b"42\n")
+    text = f"nsc: building tiny, kept in {folder} …"
+    assert output.decode() == (f"\r{text}\r{' ' * len(text)}\r" if is_shown else "")
+
+
+READ_ONLY = """
 toolchain = find_toolchain()
 # Root may write everywhere, so root becomes nobody, after all imports.
 if os.getuid() == 0:
@@ -205,18 +232,19 @@ try:
         folder.chmod(mode)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            artifact = cache.build("k", source, toolchain, "1")
+            artifact = cache.build("k", source, toolchain)
         print(artifact.cached, folder in artifact.binary.parents, *[w.message for w in caught])
 finally:
     folder.chmod(0o700)
-    import shutil
     shutil.rmtree(folder)
 """
 
 
+@pytest.mark.slow("a process builds")
 def test_a_read_only_cache_folder_serves_hits_and_warns_once_without_one():
     folder = Path(tempfile.gettempdir()) / f"nsc-read-only-{os.getpid()}"
-    lines = finish(start(READ_ONLY, NSC_CACHE_DIR=str(folder), HOME=str(folder))).splitlines()
+    process = start(READ_ONLY, NSC_CACHE_DIR=str(folder), HOME=str(folder))
+    lines = finish(process).splitlines()
     assert lines[0] == "False True"
     assert lines[1] == "True True"
     assert lines[2].startswith("False False nsc: the build cache")
@@ -233,28 +261,31 @@ def test_a_cache_folder_that_cannot_be_created(folder, tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tiny().cached
+    texts.write("name", "text")
+    assert texts.read("name") is None
 
 
-def test_a_cache_folder_that_others_may_write_to_is_not_trusted(folder):
-    tiny()
-    folder.chmod(0o777)
-    with pytest.warns(RuntimeWarning, match=r"others may write to .*cache: chmod 700 "):
-        artifact = tiny()
-    assert folder not in artifact.binary.parents
+def test_a_home_folder_in_the_cache_variable_is_found(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NSC_CACHE_DIR", "~/x/kernels")
+    monkeypatch.chdir(tmp_path)
+    assert tiny().binary.parent == tmp_path / "x" / "kernels"
+    assert not (tmp_path / "~").exists()
 
 
 def test_files_are_their_owners_alone_whatever_the_umask(folder):
     """Other users' rights are those of the folder's files, of whatever kind, and of the folder."""
-    folder.mkdir(mode=0o755)
     before = os.umask(0)
     try:
         tiny()
-        Texts("1").write("proof", "text")
+        texts.write("proof", "first")
+        texts.write("proof", "text ✓")
     finally:
         os.umask(before)
+    assert texts.read("proof") == "text ✓"
     files = [*folder.iterdir()]
     assert {path.suffix for path in files} == {".cpp", ".so", ".json", ".lock"}
-    assert [path.name for path in files if path.stat().st_mode & 0o077] == []
+    assert [path.name for path in (folder, *files) if path.stat().st_mode & 0o077] == []
 
 
 WHY = {
@@ -275,184 +306,289 @@ def test_a_file_that_another_may_have_written_is_built_again(folder, tmp_path, s
     elif change == "owner":
         if os.getuid() != 0:
             pytest.skip("only root gives files away")
-        os.chown(path, 12345, -1)
+        os.chown(path, STRANGER, -1)
     else:
         path.chmod(0o620 if change == "group" else 0o602)
     with pytest.warns(RuntimeWarning, match=WHY[change]) as lines:
-        assert not tiny().cached
+        assert cache.binary_of(path.with_suffix(".so").name) is None
     assert len(lines) == 1
+    assert not tiny().cached  # the warning came before
     assert tiny().cached
     status = path.lstat()
     assert (status.st_uid, status.st_mode & 0o077) == (os.getuid(), 0)
 
 
-def test_a_named_compiler_that_is_missing(folder, monkeypatch):
-    monkeypatch.setenv("NSC_CXX", "/nonexistent/c++")
-    with pytest.raises(ToolchainError, match="NSC_CXX is '/nonexistent/c"):
-        kernel().build()
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_text_that_another_may_have_written_is_not_read(folder, mode):
+    texts.write("name", "text")
+    (file,) = folder.iterdir()
+    file.chmod(mode)
+    with pytest.warns(RuntimeWarning, match=r"others may write to .*name-.*\.json; it is not used, but made"):
+        assert texts.read("name") is None
+    file.chmod(0o600)
+    assert texts.read("name") == "text"
+    folder.chmod(mode | 0o500)
+    assert texts.read("name") is None
+    texts.write("later", "text")
+    folder.chmod(0o700)
+    assert texts.read("later") is None
+    file.write_bytes(b"\xff\xfe")
+    assert texts.read("name") is None
 
 
-@pytest.mark.parametrize("body", ["exit 1", "kill -9 $$", 'case "$*" in *.cpp*) exit 3;; esac; g++ "$@"'])
-def test_a_failing_compiler_is_an_error_with_command_and_log(folder, tmp_path, monkeypatch, body):
-    script = tmp_path / "failing"
-    script.write_text(f"#!/bin/sh\necho unhappy >&2\n{body}\n")
-    script.chmod(0o755)
-    monkeypatch.setenv("NSC_CXX", str(script))
-    with pytest.raises(BuildError, match="compiler") as caught:
-        kernel().build()
-    assert str(script) in caught.value.command
-    assert "unhappy" in caught.value.log
-    assert not list(folder.glob("*.so")) if folder.exists() else True
+@as_root
+def test_a_folder_of_another_user_is_left_alone(folder):
+    library = tiny().binary
+    os.chown(folder, STRANGER, -1)
+    before = sorted(folder.iterdir())
+    with pytest.warns(RuntimeWarning, match=f"belongs to user {STRANGER}.*Set NSC_CACHE_DIR"):
+        artifact = tiny()
+    assert artifact.binary.name == library.name
+    assert folder not in artifact.binary.parents
+    with pytest.raises(BuildError, match=rf"nothing is removed: .* belongs to user {STRANGER}"):
+        clear(folder)
+    assert sorted(folder.iterdir()) == before
 
 
-def test_order_of_compilers(folder, tmp_path, monkeypatch):
-    real = shutil.which("g++")
-
-    def program(name):
-        path = tmp_path / "bin" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
-        path.chmod(0o755)
-        return str(path)
-
-    chosen = lambda: toolchain.find_toolchain().command[0]  # noqa: E731
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    clang = program("clang++")
-    monkeypatch.setattr(
-        toolchain.shutil, "which", lambda p, which=shutil.which: which(p, path=str(tmp_path / "bin"))
-    )
-    assert chosen() == clang
-    for name in ("g++", "c++"):
-        path = program(name)
-        toolchain._find.cache_clear()
-        assert chosen() == path
-    monkeypatch.setenv("CXX", "g++ -pipe")
-    command = toolchain.find_toolchain().command
-    assert (command[0], command[-1]) == (str(tmp_path / "bin" / "g++"), "-pipe")
-    monkeypatch.setenv("NSC_CXX", clang)
-    assert chosen() == clang
-    toolchain._find.cache_clear()
+@pytest.mark.parametrize("rights", [0o770, 0o702, 0o1777])
+def test_a_folder_to_which_others_may_write(folder, rights):
+    with pytest.raises(UntrustedError, match=f"others may write to {folder}: chmod 700 {folder}"):
+        check_folder(made(folder, rights))
 
 
-WITHOUT = """
-import sys, warnings, torch, nsc
-op = nsc.compile("bitonic", 4)
-x = torch.tensor([[3.0, 1.0, 2.0, 0.0]], requires_grad=True)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    values, P = op.sort_with_permutation(x, 20.0)
-    values.square().sum().backward()
-    loss = op.cross_entropy(x, torch.tensor([[3, 1, 2, 0]]))
-    hard = op.hard_sort(x)[1]
-    try:
-        op.cross_entropy(x, torch.tensor([[0, 0, 0, 0]]))
-    except nsc.OperandError as error:
-        print(error)
-ours = [str(w.message) for w in caught if "nsc" in str(w.message)]
-print(len(ours), *ours)
-print(op.kernel.library() is None, values.tolist(), P.sum().item(), x.grad.tolist())
-print(op.kernel.library() is None, loss.item(), hard.tolist())
+@pytest.mark.parametrize(
+    ("rights", "owner", "refusal"),
+    [
+        (0o755, None, None),
+        pytest.param(0o755, STRANGER, None, marks=as_root),
+        pytest.param(0o775, STRANGER, None, marks=as_root),
+        (0o1777, None, None),
+        pytest.param(0o1777, STRANGER, None, marks=as_root),
+        (0o777, None, "everybody may rename what lies in {}: chmod"),
+    ],
+)
+def test_folders_above(tmp_path, rights, owner, refusal):
+    """A folder of this user's own lies in another, directly or below."""
+    above = made(tmp_path / "above", rights, owner)
+    for folder in (made(above / "own", 0o700), made(above / "own" / "below", 0o700)):
+        if refusal is None:
+            check_folder(folder)
+        else:
+            with pytest.raises(UntrustedError, match=refusal.format(above)):
+                check_folder(folder)
+
+
+@as_root
+def test_a_folder_that_another_user_put_into_a_folder_of_everybody(tmp_path):
+    above = made(tmp_path / "above", 0o1777)
+    planted = made(above / "planted", 0o755, STRANGER)
+    with pytest.raises(UntrustedError, match=f"{planted} belongs to user {STRANGER}"):
+        check_folder(made(planted / "own", 0o700))
+
+
+@as_root
+def test_a_link_to_the_folder_is_resolved_once(folder, tmp_path):
+    """Another user may turn the link elsewhere at any time."""
+    own, foreign = made(tmp_path / "own", 0o700), made(tmp_path / "foreign", 0o700, STRANGER)
+    folder.symlink_to(own)
+    assert user_folder() == own
+    artifact = tiny()
+    folder.unlink()
+    folder.symlink_to(foreign)
+    assert artifact.binary.parent == own
+    with pytest.warns(RuntimeWarning, match=f"the build cache {foreign} cannot be used"):
+        assert foreign not in tiny().binary.parents
+    assert [*foreign.iterdir()] == []
+
+
+def test_what_is_no_plain_file(tmp_path):
+    """A pipe does not make a process wait, and nothing stays open."""
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "file").write_text("text")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    open_ones = len(os.listdir("/proc/self/fd"))
+    begin = time.monotonic()
+    for name, why in (("link", "a link"), ("pipe", "no plain file"), ("folder", "no plain file")):
+        with pytest.raises(UntrustedError, match=f"{name} is {why}"):
+            read_trusted(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        read_trusted(tmp_path / "none")
+    assert read_trusted(tmp_path / "file") == b"text"
+    assert time.monotonic() - begin < 5
+    assert len(os.listdir("/proc/self/fd")) == open_ones
+
+
+AS_ANOTHER_USER = """
+toolchain = find_toolchain()
+os.setgid(23456)
+os.setuid(23456)
+for number in (42, 43):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        artifact = cache.build("tiny", ANSWER % number, toolchain)
+    print(artifact.cached, artifact.binary.parent, *(str(line.message) for line in caught))
 """
 
 
-def test_without_a_compiler_the_reference_serves_with_one_warning(folder, tmp_path):
-    hide = "import sys; sys.modules['ziglang'] = None\n"
-    empty = tmp_path / "bin"
-    empty.mkdir()
-    error, warning, *reference_lines = finish(start(hide + WITHOUT, PATH=str(empty))).splitlines()
-    assert "each rank" in error
-    assert warning.startswith("1 nsc: no C++ compiler found")
-    assert "pip install ziglang" in warning
-    _, no_warning, *kernel_lines = finish(start(WITHOUT, NSC_CXX="c++ -O0")).splitlines()
-    assert no_warning == "0"
-    for plain, compiled in zip(reference_lines, kernel_lines, strict=True):
-        assert plain.startswith("True")
-        assert compiled.startswith("False")
-        ours, theirs = (list(map(float, re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", x))) for x in (plain, compiled))
-        assert len(ours) > 4
-        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-4)
+@as_root
+@pytest.mark.slow("a process builds")
+def test_roots_files_are_taken_by_all_who_may_read_them(monkeypatch):
+    """As from a cache that an administrator filled. What is not there is built elsewhere."""
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to others
+        monkeypatch.setenv("NSC_CACHE_DIR", folder)
+        artifact = tiny()
+        for path in (folder, artifact.binary, artifact.binary.with_suffix(".json")):
+            os.chmod(path, 0o755)
+        hit, miss = finish(start(AS_ANOTHER_USER)).splitlines()
+    assert hit == f"True {folder}"
+    assert miss.startswith("False ")
+    assert f"the build cache {folder} cannot be used" in miss
 
 
-@pytest.mark.nightly("another compiler builds a whole kernel")
-def test_ziglang_is_tried_before_the_reference(folder, tmp_path):
-    """And what it has built serves the next process."""
-    pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
-    empty = tmp_path / "bin"
-    empty.mkdir()
-    for _ in range(2):
-        output = finish(start(USE, "zig", PATH=str(empty), NSC_CXXFLAGS="-O0"))
-        assert output == "[1.0, 2.0, 3.0] True []\n"
-    assert len(list(folder.glob("*.so"))) == 1
+def test_each_file_is_of_an_entry_or_named(folder):
+    assert entries_of(folder) == ([], [])
+    assert clear(folder) == ([], [])
+    tiny()
+    texts.write(f"proof-16-{'0' * 24}", "text")
+    texts.write(f"task-{'0' * 24}", "text")
+    killed = folder / f".killed-{'1' * 24}.abcd"
+    killed.mkdir()
+    (killed / "source.cpp").write_text("x" * 1000)
+    (folder / f"bitonic_4_forward-{'2' * 24}.cubin").write_bytes(b"y" * 2000)
+    (folder / f"bitonic_4_forward-{'2' * 24}.json").write_text("{}")
+    (folder / "pictures-0123.npz").write_text("mine")
+    entries, others = entries_of(folder)
+    assert listed(folder) == {
+        "tiny": "library",
+        "proof-16": "proof",
+        "task": "task",
+        "killed": "unfinished",
+        "bitonic_4_forward": "CUDA binary",
+    }
+    assert [path.name for path in others] == ["pictures-0123.npz"]
+    sizes = {entry.what: entry.size for entry in entries}
+    assert sizes["proof-16"] == 4
+    assert sizes["bitonic_4_forward"] == 2002
+    assert sizes["killed"] >= 1000
+    assert clear(folder) == (entries, [])
+    assert left(folder) == ["pictures-0123.npz"]
+    assert clear(folder) == ([], [])
+    assert not tiny().cached
 
 
-IDENTITY = """
-from nsc.runtime.build.toolchain import find_toolchain
-print(find_toolchain().identity)
-"""
+def test_the_last_use_is_the_time_of_a_hit(folder):
+    """What was used since is not removed, be it a library or a text."""
+    texts.write(f"proof-2-{'0' * 24}", "old")
+    texts.write(f"proof-3-{'1' * 24}", "used")
+    tiny(1, "old"), tiny(2, "used")
+    long_ago = time.time() - 48 * HOUR
+    for path in folder.iterdir():
+        os.utime(path, (long_ago, long_ago))
+    assert all(entry.used == pytest.approx(long_ago) for entry in entries_of(folder)[0])
+    assert tiny(2, "used").cached
+    assert texts.read(f"proof-3-{'1' * 24}") == "used"
+    assert clear(folder, 3) == ([], [])
+    assert len(clear(folder, 1)[0]) == 2
+    assert listed(folder) == {"used": "library", "proof-3": "proof"}
+    assert tiny(2, "used").cached
 
 
-@pytest.mark.parametrize("compiler", ["c++", "ziglang"])
-def test_a_key_depends_on_no_process_and_no_working_folder(compiler, tmp_path, monkeypatch):
-    """The commands that a compiler runs in turn name temporary files and the working folder."""
-    if compiler == "ziglang":
-        pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
-        monkeypatch.setenv("PATH", str(tmp_path))
-    identities = set()
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        monkeypatch.chdir(tmp_path / name)
-        identities.add(finish(start(IDENTITY)))
-    (identity,) = identities
-    assert compiler in identity
-    assert "avx2" in identity.lower() or platform.machine() != "x86_64"
+@pytest.mark.slow("a build is waited for")
+def test_what_a_process_builds_is_kept(folder, tmp_path):
+    tiny()
+    building = start("print(used(tiny, opened).answer())", NSC_CXX=slow_compiler(tmp_path, 2))
+    wait_for_a_build(tmp_path, building)
+    removed, kept = clear(folder)
+    assert ([entry.what for entry in kept], len(removed)) == (["tiny"], 1)
+    assert finish(building) == "42\n"
+    assert listed(folder) == {"tiny": "library"}
 
 
-def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
-    monkeypatch.setenv("NSC_CXXFLAGS", "-O0")
-    library = kernel().build().binary
-    record = library.with_suffix(".json")
-    library.write_bytes(b"no library")
-    record.write_text(json.dumps({"sha256": hashlib.sha256(library.read_bytes()).hexdigest()}))
-    with pytest.raises(BuildError, match="cannot load"):
-        kernel().own_library()
+def test_what_is_cleared_before_it_is_loaded_is_built_again(folder):
+    built = []
+
+    def build():
+        built.append(tiny())
+        if len(built) == 1:
+            clear(folder)
+        return built[-1]
+
+    assert used(build, opened).answer() == 42
+    assert [artifact.cached for artifact in built] == [False, False]
+    with pytest.raises(BuildError, match=r"cannot load .*no_such_function"):
+        used(build, lambda path: opened(path, "no_such_function"))
+    assert len(built) == 3  # it is there, so it is not built again
 
 
-def test_a_home_folder_in_the_cache_variable_is_found(folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("NSC_CACHE_DIR", "~/x/kernels")
-    monkeypatch.chdir(tmp_path)
-    assert tiny().binary.parent == tmp_path / "x" / "kernels"
-    assert not (tmp_path / "~").exists()
+@pytest.mark.slow("processes build and clear")
+def test_processes_build_while_another_clears(folder):
+    """They build the same libraries at the same time, and each loads every one."""
+    running = [
+        start("print([used(lambda: tiny(number), opened).answer() for number in range(8)])") for _ in range(2)
+    ]
+    removed = 0
+    while any(process.poll() is None for process in running):
+        removed += len(clear(folder)[0])
+    assert [finish(process) for process in running] == [f"{list(range(8))}\n"] * 2
+    assert removed > 0
+    clear(folder)
+    assert left(folder) == []
 
 
-@pytest.mark.parametrize("variable", ["CXX", "NSC_CXX"])
-def test_a_compiler_that_refuses_a_flag_is_quoted(folder, variable, monkeypatch):
-    monkeypatch.setenv(variable, "g++ -Wfoo")
-    with pytest.raises(BuildError, match=r"ended with 1: g\+\+: error: unrecognized .* .-Wfoo.$"):
-        tiny()
+def test_a_link_is_removed_and_not_what_it_leads_to(folder, tmp_path):
+    tiny()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    for name in (f".tiny-{'0' * 24}.abcd", f"tiny-{'1' * 24}.so"):
+        (folder / name).symlink_to(tmp_path / "precious")
+    assert len(clear(folder)[0]) == 3
+    assert left(folder) == []
+    assert (tmp_path / "precious" / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize("compiler", ["c++", "c++ -O3", "ziglang"])
-def test_more_flags_come_last_and_make_another_library(folder, compiler, tmp_path, monkeypatch):
-    if compiler == "ziglang":
-        monkeypatch.setenv("PATH", str(tmp_path))
-    else:
-        monkeypatch.setenv("NSC_CXX", compiler)
-    plain = tiny()
-    monkeypatch.setenv("NSC_CXXFLAGS", "-O1 -DNAME='two words'")
-    other = tiny()
-    assert toolchain.find_toolchain().command == (*plain.command[:-3], "-O1", "-DNAME=two words")
-    assert not other.cached
-    assert other.binary != plain.binary
-    assert tiny().cached
+def test_a_folder_that_is_none(folder):
+    folder.write_text("a file")
+    with pytest.raises(BuildError, match=f"cannot read {folder}: Not a directory"):
+        entries_of(folder)
 
 
-def test_more_flags_that_cannot_be_used_are_named(folder, monkeypatch):
-    monkeypatch.setenv("NSC_CXXFLAGS", "-O1 -Wfoo")
-    with pytest.raises(
-        BuildError, match=r"ended with 1: (.|\n)*NSC_CXXFLAGS, '-O1 -Wfoo': correct or unset it"
-    ):
-        tiny()
-    monkeypatch.setenv("NSC_CXXFLAGS", "-O1 'x")
-    with pytest.raises(ToolchainError, match=r"NSC_CXXFLAGS is .*: correct or unset it"):
-        tiny()
+UNSORTED = nsc.Network.from_layers(3, [[(0, 1)], [(1, 2)]])
+
+
+def test_who_asks_for_a_proof_gets_a_new_one(folder, monkeypatch, tmp_path, capsys):
+    """A false proof is planted: operators take it, as they would take a planted library."""
+    truth = replace(verify(nsc.network("best", 3)), canonical=canonical(UNSORTED).digest)
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping, "verify", lambda *asked: truth)
+        nsc.compile(UNSORTED, name="planted")
+    nsc.compile(UNSORTED, name="taken")
+    assert not nsc.verify(UNSORTED)
+    file = tmp_path / "unsorted.txt"
+    file.write_text("0:1\n1:2\n")
+    for command in ("verify", "compile", "optimize"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, str(file), "--n", "3"])
+        assert ended.value.code == 1
+        assert "sort" in "".join(capsys.readouterr())
+    with pytest.raises(VerificationError):
+        nsc.c_header(UNSORTED)
+
+
+@as_root
+def test_a_proof_of_another_user_is_found_anew(folder):
+    """Its words are right, so nothing but its owner tells."""
+    nsc.compile("odd_even", 5, name="kept")
+    (file,) = folder.glob("proof-5-*")
+    os.chown(file, STRANGER, -1)
+    with pytest.warns(RuntimeWarning, match=WHY["owner"]):
+        nsc.compile("odd_even", 5, name="found")
+    assert file.stat().st_uid == 0
+
+
+def test_operators_and_numpy_keep_their_proofs(folder):
+    on_demand.exact_kernel.__wrapped__(5)
+    assert len(list(folder.glob("proof-5-*.json"))) == 1
+    on_demand.compiled_filter.__wrapped__(Window.of((1, 3)))
+    assert list(folder.glob("proof-3-*.json"))
+    assert budget_of().archive is None

@@ -20,7 +20,7 @@ import nsc.numpy
 from nsc.compiler.windows import Window
 from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
-from nsc.join.windows import filter_kernel, filter_kind
+from nsc.join.on_demand import filter_kernel, filter_kind
 from nsc.nn import MedianFilter2d, RankFilter2d
 from nsc.operators import filtering
 from nsc.operators.exact import DTYPE_NAMES

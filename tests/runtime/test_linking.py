@@ -15,7 +15,7 @@ from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
-from nsc.join.exact import exact_kernel
+from nsc.join.on_demand import exact_kernel
 from nsc.runtime.relaxed.kernel import Kernel
 from nsc.runtime.windows.kernel import FilterKernel
 

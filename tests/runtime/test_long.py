@@ -30,8 +30,8 @@ def as_long(op):
     text = library.expanded(op.kernel.sources["cpu"])
     assert text.count(THRESHOLD) == 1
     text = text.replace(THRESHOLD, "constexpr int64_t fewest_long_wires = 0;")
-    built = cache.build(f"{op.name}_long", text, find_toolchain(relaxed=True), op.kernel.manifest.nsc)
-    return Library(built.binary, op.kernel.manifest.stated("cpu"), op.kernel.reals)
+    built = cache.build(f"{op.name}_long", text, find_toolchain(relaxed=True))
+    return Library(built.binary, op.kernel.reals)
 
 
 def results(op, batch, columns):

@@ -242,7 +242,7 @@ DAMAGE = {
     "not an object": (lambda f: (f / "manifest.json").write_text("[]"), "no package"),
     "other format": (lambda f: edited(f, format="nsc-package/9"), "nsc-package/9"),
     "other interface": (lambda f: edited(f, abi=0), "interface"),
-    "a fact of another type": (lambda f: edited(f, n="3"), "'n' is '3'"),
+    "a fact of another type": (lambda f: edited(f, n="3"), "'n' is \"3\""),
     "a path in the list": (lambda f: edited(f, files={"../../etc/passwd": "0"}), "outside the folder"),
     "an incomplete list": (lambda f: edited(f, files={}), "does not list"),
 }

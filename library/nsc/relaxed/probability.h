@@ -29,11 +29,12 @@ NSC_FUNCTION Probability<real> complement(Probability<real> of) {
     return {of.rest, of.p};
 }
 
-// Where 1 - p would lose digits. There the sum of the column's other entries takes its place.
+// Above this 1 - p would lose digits. There the sum of the column's other entries takes its place.
 // Columns sum to 1, so at most one entry is so large.
+constexpr double large_probability = 0.75;
 template <class real>
 NSC_FUNCTION auto is_large(Vec<real> p) {
-    return p > real(0.75) * unit<real>;
+    return p > real(large_probability) * unit<real>;
 }
 
 // The logarithm of a probability. NaN stays NaN.
@@ -49,11 +50,13 @@ NSC_FUNCTION Vec<real> log_of(Probability<real> of) {
 }
 
 // The derivative of that logarithm: 1 / p, and 0 where it is cut. The error-free form has a
-// surrogate, 1 / max(p, 1e-12). Its P is exactly 0 or 1: the derivative of the cut logarithm is 0
-// at every wrong entry, so nothing would be learned.
+// surrogate, 1 / max(p, surrogate_least), as torch's binary cross entropy has it. Its P is exactly
+// 0 or 1: the derivative of the cut logarithm is 0 at every wrong entry, so nothing would be
+// learned.
+constexpr double surrogate_least = 1e-12;
 template <class Relaxation, class real>
 NSC_FUNCTION Vec<real> slope_of_log(Vec<real> p) {
-    constexpr real least = real(1e-12) * unit<real>;
+    constexpr real least = real(surrogate_least) * unit<real>;
     if (Relaxation::error_free) return 1 / (p < least ? all(least) : p);
     return p <= least_probability<real> ? Vec<real>{} : 1 / p;
 }

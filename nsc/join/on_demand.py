@@ -1,0 +1,271 @@
+"""Kernels on demand: compiled when first asked for, then kept for the process, and found by the next ones.
+
+To compile a kernel's source anew, only to see that its library is in the cache, would take up to a second. So
+a task of exact kernels or filters keeps the name of its library and what else a call needs. It is found
+without the compiler of networks. Another state of nsc, another processor or another compiler in the
+environment does not see it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from nsc.contract.exact import MOST, ExactSource
+from nsc.contract.manifest import NETWORK
+from nsc.contract.windows import Window
+from nsc.errors import NscError, PackageError, UnprovedError
+from nsc.runtime.build import folder
+from nsc.runtime.build.cache import Artifact, binary_of, digest
+from nsc.runtime.choosing import Kind
+from nsc.runtime.exact.kernel import ExactFunction, ExactKernel, function_of
+from nsc.runtime.windows.kernel import FilterFunction, FilterKernel
+from nsc.version import VERSION
+
+if TYPE_CHECKING:
+    from nsc.compiler.selection import Selection
+    from nsc.compiler.windows.compiling import CompiledFilter
+    from nsc.runtime.relaxed.kernel import Kernel
+
+Function = TypeVar("Function", ExactFunction, FilterFunction)
+
+_ROOT = Path(__file__).parents[1]
+# What libraries are made from.
+_ROOMS = ("compiler", "contract", "library", "templates")
+# Lines of /proc/cpuinfo that say what a processor is.
+_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
+
+
+@dataclass(frozen=True)
+class _Task(Generic[Function]):
+    """A kernel for a type of values.
+
+    Attributes:
+        asked: all that the kernel depends on.
+        load: returns it, loaded, from its library and what is kept beside that.
+        build: returns it, loaded, its library, and what is kept.
+    """
+
+    asked: tuple[object, ...]
+    load: Callable[[Path, dict[str, Any]], Function]
+    build: Callable[[], tuple[Function, Artifact, Mapping[str, Any]]]
+
+    def kept(self) -> Function | None:
+        """Return the kernel if its library is kept and may be used, else None."""
+        text = folder.read(self._name)
+        try:
+            said = json.loads(text or "null")
+            library = binary_of(Path(said.pop("library")).name)
+            return None if library is None else self.load(library, said)
+        except (NscError, ValueError, KeyError, AttributeError, TypeError):
+            return None
+
+    def built(self) -> Function:
+        """Return the kernel, built unless the cache has its library, and keep the task."""
+        function, artifact, said = self.build()
+        folder.write(self._name, json.dumps({"library": artifact.binary.name, **said}))
+        return function
+
+    @property
+    def _name(self) -> str:
+        environment = tuple(os.environ.get(name) for name in ("NSC_CXX", "CXX", "NSC_CXXFLAGS"))
+        return f"task-{digest(repr((self.asked, _sources(), _processor(), environment)))}"
+
+
+@cache
+def exact_kind(
+    n: int, ranks: tuple[int, ...] | None, dtype: str, has_indices: bool, peer: str = "NumPy"
+) -> Kind[ExactFunction]:
+    """Return the calls of the exact kernel for a task.
+
+    Args:
+        n: values of a sample, 1 … MOST.
+        ranks: the results, in this order; None: all values, sorted.
+        dtype: a key of ELEMENTS.
+        has_indices: whether calls ask for places too, which take a time of their own.
+        peer: whose time is compared: NumPy, torch or bottleneck.
+    """
+
+    def load(library: Path, said: dict[str, Any]) -> ExactFunction:
+        return function_of(ExactSource(texts={}, **said), library)
+
+    def build() -> tuple[ExactFunction, Artifact, Mapping[str, Any]]:
+        from nsc.compiler import selection
+
+        is_top = ranks is not None and ranks == tuple(range(n - 1, n - 1 - len(ranks), -1))
+        select = None if ranks is None else selection.top_k(len(ranks)) if is_top else selection.ranks(*ranks)
+        kernel = exact_kernel(n, select)
+        said = {key: value for key, value in asdict(kernel.source).items() if key != "texts"}
+        return kernel.function(dtype), kernel.build(dtype), said
+
+    task = _Task(("exact", n, ranks, dtype), load, build)
+    # About what kernels gain with AVX2 or AVX-512.
+    factor = (12 - 1.2 * math.log2(n)) / (4 if peer == "bottleneck" else 1)
+    return Kind(task.kept, task.built, build_seconds=2 + n / 50, factor=max(1.0, factor))
+
+
+@cache
+def exact_kernel(n: int, select: Selection | None = None) -> ExactKernel:
+    """Return the exact kernel for n values.
+
+    Args:
+        n: values of a sample, at least 1.
+        select: what is selected; None: all values, sorted.
+
+    Raises:
+        NetworkError, PropertyError, UnprovedError: as `compile_exact`.
+    """
+    # Imported late: most calls find their kernel without the compiler of networks.
+    from nsc.compiler.exact.compiling import compile_exact
+    from nsc.join.budget import budget_of
+
+    return ExactKernel(compile_exact(n, select, VERSION, budget_of(keeps=True)))
+
+
+def exact_kernel_of(kernel: Kernel) -> ExactKernel | None:
+    """Return the exact kernel for a package's task; None: more than MOST values, or no proof."""
+    if kernel.n > MOST:
+        return None
+    try:
+        return exact_kernel(kernel.n, selection_of(kernel))
+    except UnprovedError:
+        return None
+
+
+def selection_of(kernel: Kernel) -> Selection | None:
+    """Return what a package selects; None: it sorts."""
+    from nsc.compiler.selection import SELECTIONS
+
+    form = kernel.manifest.selection
+    if form is None or kernel.outputs is None:
+        return None
+    if form not in SELECTIONS:
+        raise PackageError(f"{kernel.name} has the selection {form!r}, not one of {', '.join(SELECTIONS)}")
+    return SELECTIONS[form](kernel.outputs.ranks)
+
+
+@cache
+def filter_kind(window: Window, dtype: str, channels: int) -> Kind[FilterFunction]:
+    """Return the calls of the filter of a window, for a type of values and a number of channels."""
+    task = _filter_task(window, dtype, channels)
+    return Kind(task.kept, task.built, _filter_seconds(window.values), factor=10.0)
+
+
+@cache
+def rolling_kind(
+    size: int, ranks: tuple[int, ...], dtype: str, has_bottleneck: bool
+) -> Kind[tuple[FilterFunction, ...]]:
+    """Return the calls of filters for some ranks of windows along one axis.
+
+    Args:
+        size: of the windows.
+        ranks: a filter each.
+        dtype: a key of ELEMENTS.
+        has_bottleneck: whether bottleneck is the peer, which is faster than NumPy.
+    """
+    tasks = [_filter_task(Window(1, 1, size, rank), dtype, channels=1) for rank in ranks]
+
+    def kept() -> tuple[FilterFunction, ...] | None:
+        found = [task.kept() for task in tasks]
+        return None if None in found else tuple(filter(None, found))
+
+    def built() -> tuple[FilterFunction, ...]:
+        return tuple(task.built() for task in tasks)
+
+    return Kind(kept, built, len(ranks) * _filter_seconds(size), 3.0 if has_bottleneck else 10.0)
+
+
+@cache
+def filter_kernel(window: Window) -> FilterKernel:
+    """Return the kernel of a window's filter; errors as in `compiled_filter`."""
+    return FilterKernel(compiled_filter(window).source)
+
+
+@cache
+def compiled_filter(window: Window) -> CompiledFilter:
+    """Return the filter of a window, proved.
+
+    Raises:
+        UnprovedError: as `compile_filter`.
+    """
+    # Imported late: most calls find their filter without the compiler of networks.
+    from nsc.compiler.windows.compiling import compile_filter
+    from nsc.join.budget import budget_of
+
+    return compile_filter(window, version=VERSION, budget=budget_of(keeps=True))
+
+
+@cache
+def kernel_of_first_wires(spec: str, count: int) -> Kernel:
+    """Return the kernel of the first wires of a registered kernel that sorts, which the engine runs.
+
+    Args:
+        spec: the kernel's name in the process.
+        count: how many wires.
+    """
+    from nsc.compiler.driver import compile_again, prove
+    from nsc.compiler.formats import parse_network
+    from nsc.compiler.passes import first_wires
+    from nsc.compiler.relaxations import Relaxation
+    from nsc.compiler.request import Request
+    from nsc.join.budget import budget_of
+    from nsc.runtime.relaxed.kernel import find_kernel, register_kernel
+
+    kernel = find_kernel(spec)
+    network = first_wires(parse_network(kernel.files[NETWORK], format="nsc"), count)
+    request = Request(
+        network,
+        relaxation=Relaxation(kernel.sigmoid, kernel.manifest.art_lambda, kernel.error_free),
+        dtypes=tuple(sorted(kernel.reals)),
+        targets=tuple(kernel.sources),
+        name=f"{kernel.name}_first_{count}",
+        unproved=True,
+    )
+    # It sorts because the whole network does; a proof of its own is taken where it is quick.
+    proof = prove(network, unproved=True, budget=budget_of(time_limit=0, keeps=True))
+    return register_kernel(compile_again(network, proof, request).files)
+
+
+def _filter_task(window: Window, dtype: str, channels: int) -> _Task[FilterFunction]:
+    def load(library: Path, said: dict[str, Any]) -> FilterFunction:
+        return FilterFunction.of_library(library=library, **said)
+
+    def build() -> tuple[FilterFunction, Artifact, Mapping[str, Any]]:
+        kernel = filter_kernel(window)
+        said = {"name": kernel.source.name}
+        return kernel.function(dtype, channels), kernel.build(dtype, channels), said
+
+    return _Task(("filter", window.shape, window.rank, dtype, channels), load, build)
+
+
+def _filter_seconds(values: int) -> float:
+    return 1 + values / 25
+
+
+@cache
+def _sources() -> str:
+    """Return a digest of the sizes and times of the files that libraries are made from."""
+    state = hashlib.sha256()
+    for room in _ROOMS:
+        for above, folders, files in os.walk(_ROOT / room):
+            folders[:] = sorted({*folders} - {"__pycache__"})
+            for file in sorted(files):
+                status = os.stat(path := os.path.join(above, file))
+                state.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return state.hexdigest()
+
+
+@cache
+def _processor() -> str:
+    """Return what processor this is, as Linux says it."""
+    first = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0]
+    lines = [line for line in first.splitlines() if line.startswith(_PROCESSOR)]
+    return "\n".join([platform.machine(), *lines])
