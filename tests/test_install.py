@@ -1,4 +1,4 @@
-"""Would catch: a module that needs more than the project requires, or a command that fails without torch."""
+"""Catches a module that needs more than the project requires, or a command that fails without torch."""
 
 from __future__ import annotations
 

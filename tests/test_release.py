@@ -1,4 +1,4 @@
-"""Would catch: archives that differ from build to build, or a check before a release that sees nothing."""
+"""Catches archives that differ from build to build, or a check before a release that sees nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Would catch: a manifest that nsc did not write, or that says something else than its files, is read."""
+"""Catches a manifest that is read though nsc did not write it, or says something else than its files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The unit tests of the kernel library in C++: each .cpp file of this folder is a program that tests headers.
+"""Catches a header of the kernel library that does something else than its unit tests in C++ say.
 
-A file includes the headers that it tests, and expect.h. A new file is found by itself.
+Each .cpp file of this folder is a program. It includes the headers that it tests, and expect.h. A new file is
+found by itself.
 """
 
 import importlib.util

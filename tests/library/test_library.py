@@ -1,4 +1,4 @@
-"""Would catch: a header that needs another one first, or a package that is built with another library."""
+"""Catches a header that needs another one first, or a package that is built with another library."""
 
 import importlib.util
 import json

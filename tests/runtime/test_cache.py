@@ -1,4 +1,4 @@
-"""Would catch: a damaged, half-written or planted file of the build cache is loaded, or a build is lost."""
+"""Catches a damaged, half-written or planted file of the cache that is loaded, and a build that is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from terminal import at_a_terminal
 import nsc
 from nsc.cli import main
 from nsc.compiler.passes import canonical
-from nsc.compiler.verify import keeping, verify
+from nsc.compiler.verify import saved, verify
 from nsc.compiler.windows import Window
 from nsc.errors import BuildError, VerificationError
 from nsc.join import on_demand
@@ -560,7 +560,7 @@ def test_who_asks_for_a_proof_gets_a_new_one(folder, monkeypatch, tmp_path, caps
     """A false proof is planted: operators take it, as they would take a planted library."""
     truth = replace(verify(nsc.network("best", 3)), canonical=canonical(UNSORTED).digest)
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "verify", lambda *asked: truth)
+        patch.setattr(saved, "verify", lambda *asked: truth)
         nsc.compile(UNSORTED, name="planted")
     nsc.compile(UNSORTED, name="taken")
     assert not nsc.verify(UNSORTED)

@@ -1,4 +1,4 @@
-"""Would catch: the engine has other bits than a network's own library, or the wrong one of them serves."""
+"""Catches an engine with other bits than a network's own library, and the wrong one of them serving."""
 
 import ctypes
 import gc

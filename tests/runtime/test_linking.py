@@ -1,4 +1,4 @@
-"""Built kernels need the libraries of C and C++ alone: neither libtorch nor the CUDA runtime."""
+"""Catches a built kernel that needs another library than those of C and C++, such as libtorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Would catch: a package is loaded of which a fact, the network, the proof or a source was edited."""
+"""Catches a package that is loaded though a fact, the network, the proof or a source was edited."""
 
 from __future__ import annotations
 

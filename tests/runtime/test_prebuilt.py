@@ -1,4 +1,4 @@
-"""Would catch: a prebuilt library of another source or processor serves, or none does without a compiler."""
+"""Catches a prebuilt library of another source or processor that serves, or none without a compiler."""
 
 from __future__ import annotations
 

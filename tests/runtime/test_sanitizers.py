@@ -1,4 +1,7 @@
-"""Kernels under the address and undefined-behaviour sanitizers, called from C++ on memory of exact size."""
+"""Catches a kernel that reads or writes outside of its arguments, or whose behaviour is undefined.
+
+Sanitizers watch kernels that C++ calls on memory of exact size.
+"""
 
 from __future__ import annotations
 

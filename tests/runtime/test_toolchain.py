@@ -1,4 +1,4 @@
-"""Would catch: another compiler or other flags than a user asked for, or a failure that is not named."""
+"""Catches another compiler or other flags than a user asked for, or a failure that is not named."""
 
 from __future__ import annotations
 
