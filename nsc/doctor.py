@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsc.audit.kernel import relaxed_claim
+from nsc.audit.relaxed import relaxed_claim
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.errors import INSTALL_TORCH, BuildError, ToolchainError
@@ -104,9 +104,11 @@ def _cache() -> str:
 
 
 def _kernel() -> str:
-    """Build the kernels of a network, and compare them with the network and the reference in NumPy."""
+    """Build the kernels of a network, and compare them with the network and the plain reference."""
     files = compile_network(Request("bitonic", 8, version=VERSION), budget_of()).package.files
-    wrong = [check.sentence() for check in relaxed_claim(files).check(budget_of()) if check.wrong]
+    checks = list(relaxed_claim(files).check(budget_of()))
+    wrong = [check.sentence() for check in checks if check.wrong]
     if wrong:
         raise BuildError("; ".join(wrong))
-    return "bitonic 8 is proved and built, and sorts; its gradients are the reference's"
+    sorts = "bitonic 8 is proved and built, and sorts"
+    return f"{sorts}; its gradients are the reference's" if all(check.inputs for check in checks) else sorts

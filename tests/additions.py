@@ -95,10 +95,6 @@ struct toy {
             "    slope: (t) => (1 + 2 * t) / (2 + t + t * t) ** 2,\n"
             "  },\n",
         ),
-        "nsc/audit/relaxed_reference.py": after(
-            "SIGMOIDS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {\n",
-            '    "toy": (lambda t: 1 / (2 + t + t * t), lambda t: (1 + 2 * t) / (2 + t + t * t) ** 2),\n',
-        ),
     },
     """
 import nsc, torch
@@ -119,7 +115,7 @@ assert "toy: {" in nsc.draw("bitonic", 4, relaxation="toy").html
 """,
     (
         "tests/contract",
-        "tests/audit/test_relaxed_reference.py",
+        "tests/library/test_library.py",
     ),
 )
 
@@ -332,19 +328,6 @@ struct toy {
 
 """,
             ),
-        ),
-        "nsc/audit/relaxed_reference.py": both(
-            before(
-                "# The losses of `contract.routings.LOSSES`",
-                """def _toy(kernel: RelaxedKernel, p: Floats, rest: Floats, truths: _Truths) -> LossOfP:
-    weights, shares = truths.weights / kernel.n, truths.shares
-    losses = shares * (1 - p) ** 2 + (1 - shares) * p**2
-    return LossOfP(weights * losses, 2 * weights * (p - shares), weights * (1 - 2 * p))
-
-
-""",
-            ),
-            after("_LOSSES = {", '"toy": _toy, '),
         ),
     },
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from nsc.compiler.network import Network
@@ -16,8 +16,8 @@ class Check:
     Attributes:
         part: the part, in words.
         dtype: the type of its values.
-        inputs: number of inputs that came out right.
-        what: the kind of inputs, in words.
+        inputs: number of inputs that came out right; 0: none was run.
+        what: the kind of inputs, in words; where none was run, the reason.
         complete: whether right results on them prove a kernel that only compares and exchanges; None: no
             inputs would.
         wrong: what came out wrong, in words; None: nothing.
@@ -43,6 +43,8 @@ class Check:
         where = f"built kernel, {self.dtype}, {self.part}"
         if self.wrong is not None:
             return f"{where}: {self.wrong}"
+        if not self.inputs:
+            return f"{where}: not run {self.what}"
         rest = ", which do not settle it" if self.complete is False else ""
         return f"{where}: {self.inputs:,} {self.what} come out right{rest}"
 
@@ -54,9 +56,9 @@ class Claim:
     Attributes:
         network: its network.
         property: what this was proved to do.
-        check: builds and runs its kernel, and returns what each part did.
+        check: builds and runs its kernel, and yields what each part did.
     """
 
     network: Network
     property: Property
-    check: Callable[[Budget], list[Check]]
+    check: Callable[[Budget], Iterator[Check]]

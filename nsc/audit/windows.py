@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -50,21 +50,18 @@ def filter_claim(files: Mapping[str, str]) -> Claim:
 
 def _check(
     kernel: FilterKernel, manifest: FilterManifest, network: Network, property_: Property, budget: Budget
-) -> list[Check]:
-    """Run the kernels of CHECKED; return what each did on windows, and on images in every mode.
+) -> Iterator[Check]:
+    """Run the kernels of CHECKED; yield what each did on windows, and on images in every mode.
 
     Raises:
         ToolchainError, BuildError: it cannot be built.
     """
-    checks = []
     for dtype in CHECKED:
         run = _run_windows(kernel, manifest, dtype)
         found = check_emitted(network, property_, [manifest.rank], {"windows": run}, budget)
-        checks += [
-            Check.of("windows", dtype, found["windows"]),
-            _check_images(kernel, manifest, dtype, channels=1),
-        ]
-    return [*checks, _check_images(kernel, manifest, CHECKED[0], channels=3)]
+        yield Check.of("windows", dtype, found["windows"])
+        yield _check_images(kernel, manifest, dtype, channels=1)
+    yield _check_images(kernel, manifest, CHECKED[0], channels=3)
 
 
 def _run_windows(kernel: FilterKernel, manifest: FilterManifest, dtype: str) -> Run:

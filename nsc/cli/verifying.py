@@ -11,7 +11,8 @@ from typing import NoReturn
 
 import click
 
-from nsc.audit.claims import claim_of
+from nsc.audit.relaxed import relaxed_claim
+from nsc.audit.windows import filter_claim
 from nsc.cli.outputs import Output, beside, certificate_option, check_json
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
@@ -42,7 +43,10 @@ from nsc.compiler.verify import (
 )
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
-from nsc.contract.manifest import MANIFEST
+from nsc.contract.manifest import MANIFEST, FilterManifest, Manifest, RelaxedManifest, read_files
+
+# What packages claim, by their kinds.
+_CLAIMS = {RelaxedManifest.kind: relaxed_claim, FilterManifest.kind: filter_claim}
 
 
 @click.command("verify")
@@ -130,11 +134,12 @@ def _verify_package(
     with reporting(verbose) as progress:
         progress.phase("read")
         budget = limits.budget(progress)
-        claim = claim_of(folder)
+        files = read_files(folder)
+        claim = _CLAIMS[Manifest.from_text(files[MANIFEST]).kind](files)
         network = claim.network
         proof = _proof(network, claim.property, budget, None, certificate_file)
         progress.phase("run the built kernel")
-        checks = claim.check(budget)
+        checks = list(claim.check(budget))
     verdict = Verdict.REFUTED if any(check.wrong for check in checks) else proof.verdict
     with beside(certificate_file):
         if as_json:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.contract.routings import LARGE, LOSSES
+from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import check_dense
 from nsc.runtime.dispatch.ways import PLAIN, way_of
@@ -65,11 +65,7 @@ def losses_of_rows(
         ranks = counted.any(-1).sum(-1).to(rows.dtype)
         means = n / counted.flatten(-2).sum(-1).to(rows.dtype) if by_rank else 1 / ranks
         weights = torch.where(ranks > 0, means, 0).reshape(-1, 1)
-    is_large = rows > LARGE
-    others = torch.where(is_large, 0, rows).sum(-1, keepdim=True)
-    # The others' number with the entry's own derivative: equal slopes at all others differ in the last place
-    # once they are mixed, and a small gradient would drown.
-    rest = torch.where(is_large, others.detach() - (rows - rows.detach()), 1 - rows)
+    rest = reference.complement(rows, -1)
     p, rest, shares = (entries.reshape(-1, k, n) for entries in (rows, rest, shares))
     log = partial(reference.log_of, error_free=error_free)
     losses = reference.LOSSES[name](p, rest, reference.Truths(shares, weights, None), log)

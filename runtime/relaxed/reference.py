@@ -91,7 +91,9 @@ def relax(
         rows = _mix_rows(kernel, layer, weights, rows)
     if known.loss is not None:
         assert payload is not None
-        return values, _losses_of(kernel, rows, payload, known)
+        large = rows > LARGE
+        rest = torch.where(large, torch.where(large, 0, rows).sum(-2, keepdim=True), 1 - rows)
+        return values, losses_of(kernel, rows, rest, payload, known)
     return values, rows
 
 
@@ -250,14 +252,22 @@ LOSSES: dict[str, Callable[[Tensor, Tensor, Truths, _Logs], Tensor]] = {
 }
 
 
-def _losses_of(kernel: Kernel, p: Tensor, target: Tensor, routing: Routing) -> Tensor:
-    """Return the loss of each sample."""
+def losses_of(kernel: Kernel, p: Tensor, rest: Tensor, target: Tensor, routing: Routing) -> Tensor:
+    """Return the loss of each sample; rest is 1 - P to full precision."""
     assert routing.loss is not None
-    large = p > LARGE
-    sum_of_others = torch.where(large, 0, p).sum(-2, keepdim=True)
-    rest = torch.where(large, sum_of_others, 1 - p)
     truths = _truths(target, routing.payload, p.shape[-1], p.dtype)
     return LOSSES[routing.loss](p, rest, truths, partial(log_of, error_free=kernel.error_free))
+
+
+def complement(p: Tensor, dim: int) -> Tensor:
+    """Return 1 - p: where p is large, the sum of the others along dim, with the derivative of 1 - p.
+
+    Equal slopes at all others would differ in the last place once they are mixed, and a small gradient would
+    drown.
+    """
+    is_large = p > LARGE
+    others = torch.where(is_large, 0, p).sum(dim, keepdim=True)
+    return torch.where(is_large, others.detach() - (p - p.detach()), 1 - p)
 
 
 def log_of(p: Tensor, rest: Tensor, error_free: bool) -> Tensor:

@@ -45,7 +45,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("    lo = «a + share * gap»;", "a - share * gap"),
     ],
     "library/nsc/relaxed/plan.h": [
-        ("level_of[lo] = level_of[hi] = «level + 1»;", "level"),
+        ("layer_of[lo] = layer_of[hi] = «layer + 1»;", "layer"),
         ("any |= «on[each.rows[row]]»;", "0"),
         ("next->slot = codelet.slot + «done»,", "0"),
         ("if («network.flips[codelet.flips].words[i / 64] >> i % 64 & 1») exchange", "false"),
@@ -92,8 +92,8 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/relaxed/block_paths.h": [("sums = (of_zero - of_one) * «from»;", "Row{}")],
     "library/nsc/relaxed/final_merge.h": [
         ("first.slots[plan.merge_slots[i]] += «weight_grads[i]»;", "0"),
-        ("++halves, bits |= int64_t(1) << «of_half»;", "0"),
-        ("out == of_half ? side_unit<real> : «-side_unit<real>»;", "side_unit<real>"),
+        ("++halves, bits |= int64_t(1) << «side»;", "0"),
+        ("out == side ? side_unit<real> : «-side_unit<real>»;", "side_unit<real>"),
         ("Row{} : before + «behind[ends.at[k] + 1]»);", "Row{}"),
         ("add_part(grads, of_long(number, false), parts + «tile»);", "0"),
     ],

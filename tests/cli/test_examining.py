@@ -109,7 +109,7 @@ def test_what_is_broken_beyond_nsc_ends_no_page(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
     result = process("doctor", PYTHONPATH=path, NSC_CACHE_DIR=str(tmp_path / "cache"))
     found = lines(result, 1)
-    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["torch", "cache"]
+    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["torch", "cache", "kernel"]
     assert found["torch"][1] == "OSError: libtorch_cpu.so: cannot open"
     assert f"nothing can be written in {tmp_path / 'cache'}" in found["cache"][1]
 

@@ -8,7 +8,10 @@ covers theirs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -379,6 +382,36 @@ def _compat() -> list[Call]:
         Call("soft_rank", Function(soft_rank), of_values),
         Call("soft_sort", Function(soft_sort), of_values),
     ]
+
+
+@contextmanager
+def each_saved_tensor_read_once() -> Iterator[None]:
+    """Fail unless each tensor that is saved for gradients is read once, as checkpoints ask for."""
+    times: Counter[int] = Counter()
+
+    def unpack(box: list[Tensor]) -> Tensor:
+        times[id(box)] += 1
+        return box[0]
+
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: [tensor], unpack):
+        yield
+    assert set(times.values()) == {1}
+
+
+def without_dense_memory(x: Tensor) -> dict[str, Tensor]:
+    """Return tensors without dense memory, by words of the advice that refuses them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # these kinds are prototypes
+        return {
+            r"sparse_coo: .*\.to_dense\(\)": x.to_sparse(),
+            r"sparse_csr: .*\.to_dense\(\)": x.flatten(0, -2).to_sparse_csr(),
+            r"_mkldnn: .*\.to_dense\(\)": x.float().to_mkldnn(),
+            r"a nested one.*: .*(to_padded_tensor|layout=torch\.jagged)": torch.nested.nested_tensor(
+                [x, x[:1]]
+            ),
+            r"a nested one: .*\.unbind\(\)": torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged),
+            r"a quantized one: .*\.dequantize\(\)": torch.quantize_per_tensor(x.float(), 0.1, 0, torch.qint8),
+        }
 
 
 IMAGES = (2, 3, 4)

@@ -28,16 +28,14 @@ MORE = pytest.mark.nightly("more sigmoids, strengths and types are compared with
 
 
 def points(dtype, count):
-    """Return differences of every size and both signs, many of them in the tails of the sigmoids."""
+    """Return differences of every size, many of them in the tails of the sigmoids."""
     least, most = {"float32": (-30, 38.5), "float64": (-200, 308.2)}[dtype]
     rng = np.random.default_rng(0)
-    sizes = np.concatenate([10 ** rng.uniform(least, most, count), rng.uniform(0, 110, 2 * count)])
-    sizes = np.concatenate([sizes, 10 ** rng.uniform(-3, 2, count)])
+    sizes = [10 ** rng.uniform(least, most, count), rng.uniform(0, 110, 2 * count)]
+    sizes += [10 ** rng.uniform(-3, 2, count), np.finfo(dtype).max * np.array([1, 0.5, 0.2])]
     if dtype == "float64":
-        sizes = np.concatenate([sizes, rng.uniform(0, 800, count)])
-    sizes = np.concatenate([sizes, np.finfo(dtype).max * np.array([1, 0.7, 0.5, 0.3, 0.2, 0.1])])
-    values = np.concatenate([sizes, -sizes, [0.0, 1.0, -1.0, 0.25, -0.25]])
-    return torch.from_numpy(values.astype(dtype))
+        sizes.append(rng.uniform(0, 800, count))
+    return torch.from_numpy(np.concatenate([*sizes, [0.0, 0.25, 1.0]]).astype(dtype))
 
 
 def compiled(network, n=None, **options):
@@ -56,9 +54,10 @@ def by_reference(op, x, steepness):
 def weights(op, gaps, steepness=1.0, permutation=by_kernel):
     """Return α and β of one comparator on (0, d): a column of P of the network on two wires."""
     x = torch.stack([torch.zeros_like(gaps), gaps], -1)
-    P = permutation(op, x, steepness)
+    P, of_opposite = permutation(op, x, steepness), permutation(op, -x, steepness)
     assert torch.equal(P[:, 0, 0], P[:, 1, 1])
     assert torch.equal(P[:, 0, 1], P[:, 1, 0])
+    assert torch.equal(P, of_opposite.flip(-1))
     return P[:, 0, 0], P[:, 1, 0]
 
 
@@ -87,7 +86,7 @@ def is_daily(sigmoid, permutation, dtype):
 )
 def test_both_weights_are_within_4_units_of_their_tails(sigmoid, permutation, dtype):
     op = compiled("bitonic", 2, relaxation=sigmoid, art_lambda=0, dtypes=(dtype,))
-    gaps = points(dtype, 200)
+    gaps = points(dtype, 100)
     alpha, beta = weights(op, gaps, permutation=permutation)
     allowed = [4.0] * len(gaps)
     if (sigmoid, dtype, permutation) == ("gaussian", "float64", by_reference):
@@ -99,7 +98,6 @@ def test_both_weights_are_within_4_units_of_their_tails(sigmoid, permutation, dt
             expected = [exact.SIGMOIDS[sigmoid](sign * v) for v in values]
             check_weights(weight, expected, dtype, allowed)
     assert (alpha[gaps == 0] == 0.5).all()
-    assert torch.equal(beta, weights(op, -gaps, permutation=permutation)[0])
 
 
 # The trick is a function of its own: one family takes roots and powers. Any two of the other sigmoids,
@@ -122,7 +120,7 @@ STRENGTHS = [
 def test_both_weights_with_the_activation_replacement_trick(sigmoid, art_lambda, dtype):
     """The argument is rounded in three steps, which count κ = |v f'(v) / f(v)| times in the result."""
     op = compiled("bitonic", 2, relaxation=sigmoid, art_lambda=art_lambda, dtypes=(dtype,))
-    gaps = points(dtype, 100 if sigmoid == "reciprocal" else 60)
+    gaps = points(dtype, 60)
     alpha, beta = weights(op, gaps, 3.0)
     f = exact.SIGMOIDS[sigmoid]
     with mpmath.workdps(DIGITS + 20):
@@ -141,7 +139,7 @@ def test_both_weights_with_the_activation_replacement_trick(sigmoid, art_lambda,
 
 @pytest.mark.parametrize(
     ("sigmoid", "art_lambda"),
-    [("logistic", 0.25), ("optimal", 0.25), *(pytest.param(each, 0.5, marks=MORE) for each in SMOOTH)],
+    [("logistic", 0.25), ("reciprocal", 0.25), *(pytest.param(each, 0.5, marks=MORE) for each in SMOOTH)],
 )
 def test_the_largest_numbers_have_weights_and_gradients_too(sigmoid, art_lambda):
     """A mask puts them where nothing takes part. Where a difference overflows, it is infinite."""
@@ -259,10 +257,10 @@ def test_renaming_the_wires_changes_no_bit():
 @pytest.mark.parametrize("n", [5, 36])
 def test_a_sample_does_not_depend_on_its_batch(n):
     op = compiled("bitonic", n)
-    x = torch.randn(50, n, requires_grad=True)
-    target = torch.stack([torch.randperm(n) for _ in range(50)])
-    upstream = torch.randn(50, n, n)
-    steepness = torch.full((50,), 20.0, requires_grad=True)
+    x = torch.randn(20, n, requires_grad=True)
+    target = torch.stack([torch.randperm(n) for _ in range(20)])
+    upstream = torch.randn(20, n, n)
+    steepness = torch.full((20,), 20.0, requires_grad=True)
 
     def run(*samples):
         x, target, upstream, steepness = samples
@@ -278,6 +276,6 @@ def test_a_sample_does_not_depend_on_its_batch(n):
         return [each.detach() for each in (*results, *losses, *(grad for both in grads for grad in both))]
 
     operands = (x, target, upstream, steepness)
-    alone = [run(*(t[i : i + 1] for t in operands)) for i in range(50)]
+    alone = [run(*(t[i : i + 1] for t in operands)) for i in range(20)]
     for of_all, singly in zip(run(*operands), zip(*alone, strict=True), strict=True):
         assert torch.equal(of_all, torch.cat(singly))

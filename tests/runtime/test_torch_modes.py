@@ -14,14 +14,13 @@ import io
 import pickle
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from called import COLUMNS, Program
+from called import COLUMNS, Program, each_saved_tensor_read_once, without_dense_memory
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from torch.utils.checkpoint import checkpoint
@@ -136,8 +135,10 @@ def mode(name: str) -> Callable[[Callable[[Cell], None]], Callable[[Cell], None]
 
 @mode("gradients: `backward`, `torch.autograd`")
 def gradients(cell: Cell) -> None:
-    close(torch.autograd.functional.jacobian(cell.flat, cell.x), cell.expected.jacobian)
-    close(gradient(cell.program, cell.x), cell.expected.gradient)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        close(torch.autograd.functional.jacobian(cell.flat, cell.x), cell.expected.jacobian)
+        close(gradient(cell.program, cell.x), cell.expected.gradient)
 
 
 @mode("second derivatives: `create_graph=True`")
@@ -324,6 +325,10 @@ def fx_traced(cell: Cell) -> None:
     for program in (traced, copy.deepcopy(traced)):
         same(flat(program(cell.x)), cell.expected.values)
         close(gradient(program, cell.x), cell.expected.gradient)
+    with torch.no_grad():
+        for parameter in cell.program.parameters():
+            parameter += 0.5
+    same(flat(traced(cell.x)), cell.flat(cell.x))  # a parameter of the graph is no constant
 
 
 @mode("checkpoints, reentrant or not")
@@ -338,18 +343,9 @@ def checkpointed(cell: Cell) -> None:
 
 @mode("`saved_tensors_hooks`")
 def saved_tensors(cell: Cell) -> None:
-    """Each saved tensor is read once."""
-    times: Counter[int] = Counter()
-
-    def unpack(box):
-        times[id(box)] += 1
-        return box[0]
-
     leaf = cell.x.clone().requires_grad_()
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: [tensor], unpack):
-        out = cell.total(leaf)
-    out.backward()
-    assert set(times.values()) == {1}
+    with each_saved_tensor_read_once():
+        cell.total(leaf).backward()
     close(leaf.grad, cell.expected.gradient)
 
 
@@ -466,26 +462,10 @@ def subclasses(cell: Cell) -> None:
     same(flat(cell.program(cell.x.as_subclass(Subclass))).as_subclass(torch.Tensor), cell.expected.values)
 
 
-def unusual(x: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Return tensors without dense memory, by words of the advice that refuses them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these kinds are prototypes
-        return {
-            r"sparse_coo: .*\.to_dense\(\)": x.to_sparse(),
-            r"sparse_csr: .*\.to_dense\(\)": x.flatten(0, -2).to_sparse_csr(),
-            r"_mkldnn: .*\.to_dense\(\)": x.float().to_mkldnn(),
-            r"a nested one.*: .*(to_padded_tensor|layout=torch\.jagged)": torch.nested.nested_tensor(
-                [x, x[:1]]
-            ),
-            r"a nested one: .*\.unbind\(\)": torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged),
-            r"a quantized one: .*\.dequantize\(\)": torch.quantize_per_tensor(x.float(), 0.1, 0, torch.qint8),
-        }
-
-
 @mode("sparse, MKL-DNN, quantized and strided nested tensors")
-def without_dense_memory(cell: Cell) -> None:
+def refused_without_dense_memory(cell: Cell) -> None:
     """Every call refuses every kind; what is raised last speaks for all."""
-    *others, last = unusual(cell.x).items()
+    *others, last = without_dense_memory(cell.x).items()
     for words, tensor in others:
         with pytest.raises(nsc.OperandTypeError, match=f"must be a dense tensor.*, got .*{words}"):
             cell.program(tensor)

@@ -1,0 +1,312 @@
+"""Laws of relaxed kernels: results and gradients on random samples are those of the plain reference.
+
+Near a tie P and gradients magnify the rounding errors of the values, so no number of digits is right for all
+inputs. The reference therefore runs in float64 as it is, and then some times with a random error in each
+product. How far these runs lie from the first shows how far a right kernel may lie.
+
+Source: Vignes 1993, for errors put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.overrides import TorchFunctionMode
+
+from nsc.compiler.verify import MANY_WIRES
+from nsc.contract.routings import IGNORED, ROUTINGS, Payload, Routing
+from nsc.runtime.relaxed import cpu, reference
+from nsc.runtime.relaxed.kernel import Kernel
+from nsc.runtime.relaxed.shapes import real_of
+
+# Samples at once: more than two registers have lanes, so that some lanes of a kernel are idle. Their matrices
+# P have so many numbers at most, and the matrices that a loss is worked out of.
+_SAMPLES, _MOST_OF_P, _MOST_OF_A_LOSS = 33, 1 << 22, 1 << 20
+# Runs of the reference, and the size of an error, in units in the last place of the kernel's type.
+_RUNS, _UNITS = 5, 2
+# A kernel may lie so many times as far from the first run as the others. A weight is within four
+# units and a mix within one, so right kernels lie no further than the runs, and mostly at a tenth. The rest
+# is for chance: a run has less than 1/64 of its usual error once in 80 times, and all four of them once in
+# 4e7 times.
+_MARGIN = 64
+# The error of what is worked out of the same P in two ways, in units and as a part of the error of an entry.
+_SAME_P = 16
+
+# What breaks a law, in words, and whether it holds.
+_Law = tuple[str, bool]
+
+
+class _Operands(NamedTuple):
+    """Operands of a call: x (batch, n), steepness (batch,), and what the routing takes (batch, …), if any."""
+
+    x: Tensor
+    steepness: Tensor
+    payload: Tensor | None = None
+
+    def first(self, count: int) -> _Operands:
+        """Return the operands of the first samples."""
+        payload = None if self.payload is None else self.payload[:count]
+        return _Operands(self.x[:count], self.steepness[:count], payload)
+
+
+def samples_of(n: int) -> int:
+    """Return how many random samples a kernel of n wires runs on."""
+    return max(1, min(_SAMPLES, _MOST_OF_P // n**2))
+
+
+def broken_law(kernel: Kernel, real: str) -> str | None:
+    """Return what a registered kernel does wrong on random samples, in words; None: nothing was seen.
+
+    Values, all routings and their gradients are those of the reference. A loss is that of P, and so is its
+    gradient; of many wires there are neither P nor losses. A sample has the same results alone, and a
+    gradient is the same without the steepness's.
+    """
+    n, dtype, random = kernel.n, getattr(torch, real), torch.Generator().manual_seed(kernel.n)
+    count = samples_of(n)
+    x = _uniform(random, count, n).argsort(1) + _uniform(random, count, n) / 2
+    x[2:3] = 0  # ties
+    x[4:5] = (x[4:5] / 2).floor() + 1e-4 * x[4:5]  # pairs that nearly tie
+    # Every second sample is soft, where gradients of weights count, and every second nearly exact. One is so
+    # steep that logarithms are cut.
+    steepness = (1 + _uniform(random, count)) * torch.tensor([1, 4]).repeat(count)[:count]
+    steepness[3:4] *= 32
+    operands = _Operands(x.to(dtype), steepness.to(dtype))
+    along = _Operands(_normal(random, count, n), _normal(random, count) / 4)
+    # An entry of P has two roundings a layer each time that it is worked out of the same weights.
+    bound = _SAME_P * (2 * kernel.depth + 8) * torch.finfo(dtype).eps
+    routings = list(ROUTINGS.values())
+    if n >= MANY_WIRES:
+        routings = [ROUTINGS[name] for name in ("none", "route", "transposed", "rows")]
+    of_a_loss = operands.first(max(1, _MOST_OF_A_LOSS // n**2))
+    laws = (
+        _laws_of_a_loss(kernel, routing, of_a_loss, bound)
+        if routing.is_loss
+        else _laws_of_a_routing(kernel, routing, operands, along, bound)
+        for routing in routings
+    )
+    return next((words for words, holds in chain.from_iterable(laws) if not holds), None)
+
+
+def _uniform(random: torch.Generator, *shape: int) -> Tensor:
+    return torch.rand(shape, generator=random, dtype=torch.float64)
+
+
+def _normal(random: torch.Generator, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=random, dtype=torch.float64)
+
+
+def _forward(
+    kernel: Kernel, routing: Routing, operands: _Operands
+) -> tuple[tuple[Tensor, Tensor], Tensor | None]:
+    """Return the values and what is routed, and all that can be kept for the gradients."""
+    library = kernel.library()
+    assert library is not None
+    count = library.functions[real_of(operands.x.dtype)].kept(routing.code, len(operands.x))
+    kept = operands.x.new_empty(count) if count else None
+    values, routed = cpu.relax_unchecked(*operands, routing.name, kernel.spec, kept)
+    return (values, values.new_empty(len(values), 0) if routed is None else routed), kept
+
+
+def _gradients(
+    kernel: Kernel,
+    routing: Routing,
+    operands: _Operands,
+    grads: tuple[Tensor | None, Tensor | None],
+    kept: Tensor | None = None,
+    with_steepness: bool = True,
+) -> list[Tensor]:
+    """Return the gradients of the operands that have one; `grads` are of the results, and a loss has none."""
+    spec, (x, steepness, payload) = kernel.spec, operands
+    if routing.is_loss:
+        assert payload is not None
+        found = cpu.loss_unchecked(x, steepness, payload, routing.name, spec, with_steepness)[1:]
+    else:
+        found = cpu.relax_backward_unchecked(
+            *grads, x, steepness, payload, routing.name, spec, with_steepness, kept=kept
+        )
+    return [each for each in found if each is not None]
+
+
+class _Dual(NamedTuple):
+    """Results of the reference's runs (runs, batch, …), and their derivatives along a direction."""
+
+    at: Tensor
+    along: Tensor
+
+
+# These functions of torch have no types.
+_dual: Callable[[Tensor, Tensor], Tensor] = forward_ad.make_dual
+_parts: Callable[[Tensor], tuple[Tensor, Tensor | None]] = forward_ad.unpack_dual
+
+
+class _Rounding(TorchFunctionMode):
+    """Gives each product a random error, but for the samples of the first run."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self._error = _UNITS * torch.finfo(dtype).eps
+        self._random = torch.Generator().manual_seed(0)
+
+    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), options: Any = None) -> Any:
+        result = function(*arguments, **(options or {}))
+        if function is not torch.Tensor.mul:
+            return result
+        # Not the product of a dual number and errors, which have no derivative: torch takes 1 ms for it.
+        value, change = _parts(result)
+        errors = 1 + self._error * _normal(self._random, *value.shape)
+        errors[: len(value) // _RUNS] = 1
+        return value * errors if change is None else _dual(value * errors, change * errors)
+
+
+def _by_reference(
+    kernel: Kernel, routing: str, at: _Operands, along: _Operands, dtype: torch.dtype
+) -> tuple[_Dual, _Dual]:
+    """Return the values, and what is routed."""
+
+    def repeated(each: Tensor | None, change: Tensor | None) -> Any:
+        if each is None:
+            return None
+        each = torch.cat([each] * _RUNS)
+        return each if change is None else _dual(each.double(), torch.cat([change] * _RUNS))
+
+    def of_runs(each: Tensor | None, like: Tensor) -> Tensor:
+        each = torch.zeros_like(like) if each is None else each
+        return each.view(_RUNS, len(at.x), *like.shape[1:])
+
+    with forward_ad.dual_level(), _Rounding(dtype):
+        x, steepness, payload = map(repeated, at, along)
+        results = [_parts(each) for each in reference.relax(kernel, x, steepness, payload, routing)]
+    values, routed = (_Dual(*(of_runs(each, both[0]) for each in both)) for both in results)
+    return values, routed
+
+
+def _laws_of_a_routing(
+    kernel: Kernel, routing: Routing, operands: _Operands, along: _Operands, bound: float
+) -> Iterator[_Law]:
+    (count, n), dtype = operands.x.shape, operands.x.dtype
+    random, shape, eps = torch.Generator().manual_seed(routing.code), (count, n, 3), torch.finfo(dtype).eps
+    # What the routing mixes, and the weights of the results in a sum.
+    columns = _normal(random, *shape).to(dtype)
+    of_values, of_routed = _normal(random, count, n).to(dtype), _normal(random, *shape).to(dtype)
+    if routing.payload is Payload.COLUMNS:
+        operands = operands._replace(payload=columns)
+        along = along._replace(payload=_normal(random, *shape))
+    if routing.payload is Payload.RANKS:
+        operands = operands._replace(payload=torch.randint(n, (count, 3), generator=random))
+    results, kept = _forward(kernel, routing, operands)
+    values, routed = results
+    name, at, grads = routing.name, operands, (of_values, of_routed)
+    if name == "none":
+        of_routed = routed
+        grads = of_values, of_routed
+    if name == "permutation":
+        # A wrong P has wrong products with random columns.
+        name, at = "route", operands._replace(payload=columns.double())
+        routed = routed.double() @ columns.double()
+        grads = of_values, (of_routed.double() @ columns.double().mT).to(dtype)
+
+    of_x, of_payload = _by_reference(kernel, name, at, along, dtype)
+    what = f"the routing {routing.name!r}"
+    yield f"{what} has wrong values", _is_near(values, of_x.at, eps)
+    yield f"{what} is wrong", _is_near(routed, of_payload.at, eps)
+    gradients = _gradients(kernel, routing, operands, grads, kept)
+    products = torch.cat(
+        [
+            (gradient.double() * change).reshape(count, -1)
+            for gradient, change in zip(gradients, along, strict=False)
+            if change is not None
+        ],
+        dim=1,
+    )
+    changes = (of_x.along * of_values).sum(2) + (of_payload.along * of_routed).flatten(2).sum(2)
+    is_near = _is_near(products.sum(1), changes, eps, products.abs().sum(1))
+    yield f"the gradient of {what} is wrong", is_near
+    yield from _laws_of_batches(kernel, routing, operands, results, grads, gradients, bound)
+
+
+def _is_near(got: Tensor, runs: Tensor, eps: float, sizes: Tensor | None = None) -> bool:
+    """Return whether results lie no further from the reference's than rounding brings them.
+
+    Args:
+        got: (batch, …).
+        runs: what the reference's runs have in its place, (runs, batch, …).
+        eps: of the kernel's type.
+        sizes: the sizes of the numbers that were added up (batch,); None: of the results.
+    """
+    chance = _largest((runs - runs[0]).abs().amax(0))
+    sizes = _largest(runs[0]) if sizes is None else sizes
+    return bool((_largest(got - runs[0]) <= _MARGIN * (chance + eps * sizes)).all())
+
+
+def _laws_of_batches(
+    kernel: Kernel,
+    routing: Routing,
+    operands: _Operands,
+    results: tuple[Tensor, Tensor],
+    grads: tuple[Tensor | None, Tensor | None],
+    gradients: list[Tensor],
+    bound: float,
+) -> Iterator[_Law]:
+    """Compare results and gradients with those of a sample alone, and without the steepness's."""
+    what, first = f"the routing {routing.name!r}", operands.first(1)
+    for got, alone in zip(results, _forward(kernel, routing, first)[0], strict=True):
+        yield f"{what} is another for a sample alone", _is_close(got[:1], alone, bound)
+    of_values, of_routed = (None if each is None else each[:1] for each in grads)
+    of_first = _gradients(kernel, routing, first, (of_values, of_routed))
+    for got, alone in zip(gradients[:2], of_first[:2], strict=True):
+        yield f"the gradient of {what} is another for a sample alone", _is_close(got[:1], alone, bound)
+    others, *_ = _gradients(kernel, routing, operands, grads, with_steepness=False)
+    yield f"the gradient of {what} is another without the steepness's", _is_close(gradients[0], others, bound)
+
+
+def _laws_of_a_loss(kernel: Kernel, routing: Routing, operands: _Operands, bound: float) -> Iterator[_Law]:
+    permutation, what = ROUTINGS["permutation"], f"the loss {routing.name!r}"
+    p = _forward(kernel, permutation, operands)[0][1].double().requires_grad_()
+    target = _random_target(kernel.n, routing, operands.x)
+    truth = target.double().requires_grad_() if routing.payload.has_gradient else target
+    losses = reference.losses_of(kernel, p, reference.complement(p, -2), truth, routing)
+    of_p, *of_truth = torch.autograd.grad(losses.sum(), (p, truth) if truth.requires_grad else (p,))
+    wanted, at_target = losses.detach(), operands._replace(payload=target)
+    results, _ = _forward(kernel, routing, at_target)
+    yield f"{what} is wrong", _is_close(results[1], wanted, bound)
+    with_gradient = cpu.loss_unchecked(*operands[:2], target, routing.name, kernel.spec)[0]
+    yield f"{what} is another with its gradient", _is_close(with_gradient, wanted, bound)
+    gradients = _gradients(kernel, routing, at_target, (None, None))
+    through = _gradients(kernel, permutation, operands, (None, of_p.to(operands.x.dtype)))
+    parts = (what, f"the steepness in {what}", f"the shares in {what}")
+    for part, got, expected in zip(parts, gradients, [*through, *of_truth], strict=False):
+        yield f"the gradient of {part} is wrong", _is_close(got, expected, bound)
+    yield from _laws_of_batches(kernel, routing, at_target, results, (None, None), gradients, bound)
+
+
+def _random_target(n: int, routing: Routing, x: Tensor) -> Tensor:
+    """Return targets near the order of x, as a routing takes them; some items do not count."""
+    random, count = torch.Generator().manual_seed(routing.code), len(x)
+    target = (x + _normal(random, count, n)).argsort(1).argsort(1)
+    is_counted = _uniform(random, count, n) < 0.9
+    if routing.payload is Payload.TARGET:
+        return torch.where(is_counted, target, IGNORED)
+    weights = torch.where(is_counted, 0.5 + _uniform(random, count, n), 0).unsqueeze(1) / n
+    if routing.payload is Payload.SHARES:
+        return torch.cat([_uniform(random, count, n, n), weights], 1).to(x.dtype)
+    begins = _uniform(random, n) < 0.2  # a group of some five ranks
+    begins[0] = True
+    firsts, group = begins.nonzero()[:, 0], begins.cumsum(0)[target] - 1
+    lasts = torch.cat([firsts[1:], torch.tensor([n])]) - 1
+    return torch.stack([firsts[group], lasts[group], weights[:, 0]], 1).to(x.dtype)
+
+
+def _is_close(got: Tensor, wanted: Tensor, bound: float) -> bool:
+    """Return whether results differ by such a part of 1 and of the sample's largest number at most."""
+    return bool((_largest(got - wanted) <= bound * (1 + _largest(wanted))).all())
+
+
+def _largest(numbers: Tensor) -> Tensor:
+    """Return the size of the largest number of each sample, 0 if it has none, NaN where one is."""
+    numbers = numbers.abs().reshape(len(numbers), -1)
+    return torch.nn.functional.pad(numbers, (0, 1)).amax(1)
