@@ -13,8 +13,7 @@ from nsc.contract.windows import origins_of
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.layer import Layer, call
 from nsc.operators.filtering import sizes_of
-from nsc.operators.filters import Filter, checked_options, compile_filter
-from nsc.operators.selector import Selector
+from nsc.operators.filters import checked_options, compile_filter
 
 # For torch.fx it is one node.
 torch.fx.wrap("call")
@@ -33,8 +32,8 @@ class RankFilter2d(torch.nn.Module):
             scipy.ndimage.
         cval: the value outside, for the mode constant.
         origin: how many pixels earlier windows begin, one number or two, as in scipy.ndimage.
-        relaxed: whether the network is relaxed; memory is then that of the images times the values of a
-            window.
+        relaxed: whether the network is relaxed; it then takes the memory of the images times the
+            values of a window.
         steepness: of the relaxation, in units of a pixel^(λ − 1), λ = 0.25; None: 2 × the network's depth.
         learnable: whether the steepness is a parameter.
 
@@ -71,7 +70,11 @@ class RankFilter2d(torch.nn.Module):
         is_relaxed = flag("relaxed", relaxed, OperandTypeError)
         if not is_relaxed and (steepness is not None or flag("learnable", learnable, OperandTypeError)):
             raise OperandError(f"{type(self).__name__}: steepness and learnable are for relaxed=True")
-        self.relaxation = _Relaxed(self.filter, steepness, learnable) if is_relaxed else None
+        self.relaxation = (
+            Layer(self.filter.selector(torch.get_default_dtype()), steepness, learnable)
+            if is_relaxed
+            else None
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the filtered images."""
@@ -115,10 +118,3 @@ class MedianFilter2d(RankFilter2d):
         super().__init__(
             size, None, mode, cval, origin, relaxed=relaxed, steepness=steepness, learnable=learnable
         )
-
-
-class _Relaxed(Layer[Selector]):
-    """The steepness of a relaxed filter, and its network."""
-
-    def __init__(self, filter: Filter, steepness: float | None, learnable: bool) -> None:
-        super().__init__(filter.selector(torch.get_default_dtype()), steepness, learnable)

@@ -1,11 +1,13 @@
-"""What all layers share: an operator, its steepness, its dtype."""
+"""The base of all layers: an operator, its steepness, its dtype."""
 
 from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import torch
 from torch import Tensor
@@ -15,12 +17,12 @@ from nsc.arguments import flag, real, shown_number, whole
 from nsc.compiler.describe import Named, is_family
 from nsc.errors import LoweringError, NetworkError, OperandError, OperandTypeError
 from nsc.nn import functional
-from nsc.nn.watching import watch
 from nsc.operators.operands import k_of
 from nsc.operators.operator import Operator
 from nsc.operators.packaged import Attribute
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.sizes import AnyOperator, Sizes, most_of, serving
 from nsc.wording import argument
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 # Methods whose last operands are scores and labels.
 _LOSSES = ("loss", "cross_entropy", "binary_cross_entropy")
+# A smaller loss may have no gradient because the scores are right.
+_LEAST_LOSS = 0.01
 
 
 class Layer(torch.nn.Module, Generic[AnyOperator]):
@@ -111,12 +115,18 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
 class SortingLayer(Layer[Sorter | Sizes]):
     """A Sorter, or Sizes, and its steepness.
 
+    A subclass that is a function of `nsc.nn.functional` names it, and its own attributes that the function
+    takes by name.
+
     Args:
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
         n: number of wires, as `nsc.compile` takes it; None, of a family: any number of values.
-        steepness, learnable: as of `SortingNetwork`.
+        steepness, learnable: as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
     """
+
+    _function: ClassVar[str]
+    _options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -148,11 +158,19 @@ class SortingLayer(Layer[Sorter | Sizes]):
             network = compile(network, n, **options)
         super().__init__(network, steepness, learnable)
 
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        options = [f"{name}={getattr(self, name)!r}" for name in self._options]
+        return ", ".join([super().extra_repr(), *options])
+
     def _k(self, k: object) -> int:
         return k_of(type(self).__name__, k, most_of(self.operator))
 
-    def _function(self, name: str, *operands: Any, **options: Any) -> Tensor:
-        return call_function(name, self.operator, self.log_steepness, *operands, **options)
+    def _call(self, *operands: Any, **entries: Any) -> Tensor:
+        options = {name: getattr(self, name) for name in self._options}
+        return call_function(
+            self._function, self.operator, self.log_steepness, *operands, **options, **entries
+        )
 
 
 def _steepness(log_steepness: Tensor) -> Tensor:
@@ -166,7 +184,8 @@ def call(
 
     For torch.fx it is one node, as methods cannot check the symbols of a trace; modules that call it say so.
     """
-    return getattr(operator, method)(*operands, *_given(log_steepness), **options)
+    steepness = () if log_steepness is None else (_steepness(log_steepness),)
+    return getattr(operator, method)(*operands, *steepness, **options)
 
 
 def call_function(
@@ -174,11 +193,8 @@ def call_function(
 ) -> Tensor:
     """Call a function of `nsc.nn.functional`. For torch.fx it is one node, as `call`."""
     function: Callable[..., Tensor] = getattr(functional, name)
-    return function(operator, *operands, *_given(log_steepness), **options)
-
-
-def _given(log_steepness: Tensor | None) -> tuple[Tensor, ...]:
-    return () if log_steepness is None else (_steepness(log_steepness),)
+    steepness = None if log_steepness is None else _steepness(log_steepness)
+    return function(operator, *operands, steepness=steepness, **options)
 
 
 torch.fx.wrap("call")
@@ -191,3 +207,38 @@ def refuse_options(network: Operator | Sizes, **options: object) -> None:
     if named:
         name = repr(network) if isinstance(network, Sizes) else network.name
         raise OperandError(f"{name} is compiled already: leave out {', '.join(named)}")
+
+
+def watch(name: str, scores: object, labels: object, loss: Tensor) -> None:
+    """Warn once if the gradient of scores is 0 and the loss is not, where values can be looked at.
+
+    Scores that users made themselves are not watched: they may keep what is registered for many calls. Nor
+    are labels that are all equal, which leave nothing to learn.
+
+    Args:
+        name: of the layer.
+        scores, labels: what it was called with.
+        loss: what it returns.
+    """
+    if not isinstance(scores, Tensor) or scores.grad_fn is None or scores.is_cuda:
+        return
+    if way_of(scores) is not PLAIN or not isinstance(loss, Tensor):
+        return
+    value = loss.detach()
+
+    def look(gradient: Tensor) -> None:
+        is_flat = not gradient.any() and bool((value > _LEAST_LOSS).any())
+        if is_flat and (not isinstance(labels, Tensor) or bool((labels != labels.flatten()[:1]).any())):
+            _warn_of_flat(name)
+
+    scores.register_hook(look)  # type: ignore[no-untyped-call]
+
+
+@cache
+def _warn_of_flat(name: str) -> None:
+    warnings.warn(
+        f"{name}: the gradient of a batch is exactly 0, and its loss is not: scores lie so far apart that "
+        "the gradient underflows. Divide them by their spread, or pass a smaller steepness",
+        RuntimeWarning,
+        stacklevel=2,
+    )

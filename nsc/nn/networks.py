@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 class SortingNetwork(SortingLayer):
     """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
 
-    Its methods are those of `Sorter`, at the module's steepness. A module that is converted to another
+    It has the methods of `Sorter`, at the module's steepness. A module that is converted to another
     dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
 
     Args:
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
         n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
             call to call another, and lists of every kind: see `Sizes`.
-        steepness: in units of x^(λ − 1); None: 2 × depth, without n that of the network of a call's size.
+        steepness: in units of x^(λ − 1); None: 2 × depth, without n of the network of a call's size.
         learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
             that no step of an optimiser can make it negative.
         options: further options of `nsc.compile`, such as relaxation.
@@ -131,7 +131,7 @@ class SortingNetwork(SortingLayer):
 class SelectionNetwork(Layer[Selector]):
     """A network for some ranks alone: x (…, n) to their values (…, k) and their rows of P (…, k, n).
 
-    Its methods are those of `Selector`, at the module's steepness. A module that is converted to another
+    It has the methods of `Selector`, at the module's steepness. A module that is converted to another
     dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
 
     Args:
@@ -139,7 +139,7 @@ class SelectionNetwork(Layer[Selector]):
         n: number of wires, as `nsc.compile` takes it.
         select: what is selected, as `nsc.compile` takes it; needed unless the network is a Selector.
         steepness: in units of x^(λ − 1); None: 2 × depth.
-        learnable: as of `SortingNetwork`.
+        learnable: as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 
 from nsc.api import Options
 from nsc.compiler.describe import Named
-from nsc.nn.functional.ranking import check_gain, check_link, check_way, list_rank_loss
-from nsc.nn.layer import SortingLayer
-from nsc.nn.watching import watch
+from nsc.nn.functional.entries import check_known
+from nsc.nn.functional.ranking import GAINS, LINKS, WAYS, list_rank_loss
+from nsc.nn.layer import SortingLayer, watch
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_reduction
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 class RankingLoss(SortingLayer):
     """A Sorter or Sizes, its steepness, and a reduction over samples."""
+
+    _options: ClassVar[tuple[str, ...]] = ("reduction",)
 
     def __init__(
         self,
@@ -38,25 +40,20 @@ class RankingLoss(SortingLayer):
         super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
         self.reduction = reduction
 
-    def _loss(
+    def forward(
         self,
-        name: str,
         scores: Tensor,
-        labels: Tensor,
-        weight: Tensor | None,
-        dim: int,
-        lengths: Lengths,
-        mask: Mask,
-        **how: Any,
+        relevance: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
     ) -> Tensor:
-        entries = {"weight": weight, "dim": dim, "lengths": lengths, "mask": mask}
-        loss = self._function(name, scores, labels, reduction=self.reduction, **how, **entries)
-        watch(type(self).__name__, scores, labels, loss)
+        """Return the loss of scores against relevances."""
+        loss = self._call(scores, relevance, weight=weight, dim=dim, lengths=lengths, mask=mask)
+        watch(type(self).__name__, scores, relevance, loss)
         return loss
-
-    def extra_repr(self) -> str:
-        """Return what print shows of the module."""
-        return f"{super().extra_repr()}, reduction={self.reduction!r}"
 
 
 class SpearmanLoss(RankingLoss):
@@ -79,13 +76,13 @@ class SpearmanLoss(RankingLoss):
 
     - `weight`: what each sample counts, of the shape of scores without the axis `dim`.
     - `dim`: the axis of scores and target.
-    - `lengths` or `mask`: which entries take part, as of `Sorter`. Nothing else matters, nor has a gradient.
+    - `lengths` or `mask`: which entries take part, as in `Sorter`. Nothing else matters, nor has a gradient.
 
     The loss has the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
     float32. A NaN among the scores of a sample makes its loss NaN. A module that is converted to another
     dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
 
-    Cost per sample: that of `Sorter.rank`, O(size), and of an exact sort of the target.
+    Cost per sample: a `Sorter.rank`, O(size), and an exact sort of the target.
 
     Args:
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
@@ -93,9 +90,9 @@ class SpearmanLoss(RankingLoss):
             call to call another, and lists of every kind: see `Sizes`.
         reduction: over samples: "mean", of those that count, 0 where none does; "sum"; or "none" for the loss
             of each, times its weight.
-        steepness: in units of a score^(λ − 1); None: 2 × depth, without n that of the network of a call's
+        steepness: in units of a score^(λ − 1); None: 2 × depth, without n of the network of a call's
             size.
-        learnable: whether the steepness is a parameter, as of `SortingNetwork`.
+        learnable: whether the steepness is a parameter, as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
@@ -118,6 +115,8 @@ class SpearmanLoss(RankingLoss):
     tensor(0.)
     """
 
+    _function = "spearman_loss"
+
     def forward(
         self,
         scores: Tensor,
@@ -129,7 +128,7 @@ class SpearmanLoss(RankingLoss):
         mask: Mask = None,
     ) -> Tensor:
         """Return the loss; see `nsc.nn.functional.spearman_loss`."""
-        return self._loss("spearman_loss", scores, target, weight, dim, lengths, mask)
+        return super().forward(scores, target, weight=weight, dim=dim, lengths=lengths, mask=mask)
 
 
 class NDCGLoss(RankingLoss):
@@ -146,19 +145,19 @@ class NDCGLoss(RankingLoss):
     at least 0 or booleans, which have no gradient; and by name what `SpearmanLoss` takes. Dtypes, NaN, other
     arguments and errors are as there. sklearn.metrics.ndcg_score has the gain "linear".
 
-    Cost per sample: that of `Sorter.route` of one column or of `Sorter.rank`, O(size), and of an exact sort
-    of the gains.
+    Cost per sample: a `Sorter.route` of one column or a `Sorter.rank`, O(size), and an exact sort of the
+    gains.
 
     Args:
         k: positions beyond it count nothing; None: all count. By "ranks" this falls linearly from the
             position k to k + 1.
         by: "route" or "ranks".
         gain: "exponential" or "linear".
-        network, n, reduction, steepness, learnable, options: as of `SpearmanLoss`.
+        network, n, reduction, steepness, learnable, options: as in `SpearmanLoss`.
 
     Raises:
         OperandError: a k outside 1 … n, or no such way or gain. In a call: a relevance that is negative or
-            NaN, which only plain tensors of the CPU are searched for. Else as of `SpearmanLoss`.
+            NaN, which only plain tensors of the CPU are searched for. Else as in `SpearmanLoss`.
 
     Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002; the exponential
     gain of Burges et al., ICML 2005. By route: Pobrotyn & Białobrzeski, NeuralNDCG, 2021; by ranks: Qin, Liu
@@ -169,6 +168,9 @@ class NDCGLoss(RankingLoss):
     >>> loss(torch.tensor([4.0, 2.0, 3.0, 1.0]), relevance).round(decimals=2)
     tensor(0.8600)
     """
+
+    _function = "ndcg_loss"
+    _options = ("k", "by", "gain", "reduction")
 
     def __init__(
         self,
@@ -183,29 +185,11 @@ class NDCGLoss(RankingLoss):
         learnable: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        check_way("NDCGLoss", by)
-        check_gain("NDCGLoss", gain)
+        check_known("NDCGLoss", "by", by, WAYS)
+        check_known("NDCGLoss", "gain", gain, GAINS)
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
         self.k = None if k is None else self._k(k)
         self.by, self.gain = by, gain
-
-    def forward(
-        self,
-        scores: Tensor,
-        relevance: Tensor,
-        *,
-        weight: Tensor | None = None,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-    ) -> Tensor:
-        """Return the loss; see `nsc.nn.functional.ndcg_loss`."""
-        how = {"k": self.k, "by": self.by, "gain": self.gain}
-        return self._loss("ndcg_loss", scores, relevance, weight, dim, lengths, mask, **how)
-
-    def extra_repr(self) -> str:
-        """Return what print shows of the module."""
-        return f"k={self.k}, by={self.by!r}, gain={self.gain!r}, {super().extra_repr()}"
 
 
 class PrecisionAtK(RankingLoss):
@@ -214,20 +198,23 @@ class PrecisionAtK(RankingLoss):
     An item is relevant if its relevance is above 0, or True. The number of relevant items is divided by k, in
     samples of fewer entries too. A sample of none counts nothing in the mean.
 
-    A call is as of `NDCGLoss`. Cost per sample: that of `Sorter.route` of one column, O(size).
+    A call is as in `NDCGLoss`. Cost per sample: a `Sorter.route` of one column, O(size).
 
     Args:
         k: how many items are looked at.
-        network, n, reduction, steepness, learnable, options: as of `SpearmanLoss`.
+        network, n, reduction, steepness, learnable, options: as in `SpearmanLoss`.
 
     Raises:
-        OperandError: a k outside 1 … n; else as of `NDCGLoss`.
+        OperandError: a k outside 1 … n; else as in `NDCGLoss`.
 
     >>> import torch
     >>> loss = PrecisionAtK("bitonic", 4, k=2, steepness=50.0)
     >>> loss(torch.tensor([1.0, 3.0, 4.0, 5.0]), torch.tensor([0, 1, 0, 1])).round(decimals=2)
     tensor(0.5000)
     """
+
+    _function = "precision_at_k_loss"
+    _options = ("k", "reduction")
 
     def __init__(
         self,
@@ -243,23 +230,6 @@ class PrecisionAtK(RankingLoss):
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
         self.k = self._k(k)
 
-    def forward(
-        self,
-        scores: Tensor,
-        relevance: Tensor,
-        *,
-        weight: Tensor | None = None,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-    ) -> Tensor:
-        """Return the loss; see `nsc.nn.functional.precision_at_k_loss`."""
-        return self._loss("precision_at_k_loss", scores, relevance, weight, dim, lengths, mask, k=self.k)
-
-    def extra_repr(self) -> str:
-        """Return what print shows of the module."""
-        return f"k={self.k}, {super().extra_repr()}"
-
 
 class MRRLoss(RankingLoss):
     """1 - the reciprocal to be expected of the position of the first relevant item; its mean is the MRR.
@@ -272,14 +242,14 @@ class MRRLoss(RankingLoss):
 
     A sample without a relevant item has no such position: its loss is 0 and it counts nothing in the mean.
 
-    A call is as of `NDCGLoss`. Cost per sample: that of `Sorter.route` of one column, O(size).
+    A call is as in `NDCGLoss`. Cost per sample: a `Sorter.route` of one column, O(size).
 
     Args:
         k: positions beyond it count nothing; None: all count.
-        network, n, reduction, steepness, learnable, options: as of `SpearmanLoss`.
+        network, n, reduction, steepness, learnable, options: as in `SpearmanLoss`.
 
     Raises:
-        OperandError: a k outside 1 … n; else as of `NDCGLoss`.
+        OperandError: a k outside 1 … n; else as in `NDCGLoss`.
 
     Source: the cascade of Chapelle, Metzler, Zhang & Grinspan, Expected Reciprocal Rank for Graded Relevance,
     CIKM 2009, with the share of relevant items in place of their probability of a stop.
@@ -289,6 +259,9 @@ class MRRLoss(RankingLoss):
     >>> loss(torch.tensor([1.0, 4.0, 3.0, 2.0]), relevance).round(decimals=2)
     tensor(0.5000)
     """
+
+    _function = "mrr_loss"
+    _options = ("k", "reduction")
 
     def __init__(
         self,
@@ -303,23 +276,6 @@ class MRRLoss(RankingLoss):
     ) -> None:
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
         self.k = None if k is None else self._k(k)
-
-    def forward(
-        self,
-        scores: Tensor,
-        relevance: Tensor,
-        *,
-        weight: Tensor | None = None,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-    ) -> Tensor:
-        """Return the loss; see `nsc.nn.functional.mrr_loss`."""
-        return self._loss("mrr_loss", scores, relevance, weight, dim, lengths, mask, k=self.k)
-
-    def extra_repr(self) -> str:
-        """Return what print shows of the module."""
-        return f"k={self.k}, {super().extra_repr()}"
 
 
 class ListRankLoss(torch.nn.Module):
@@ -356,7 +312,7 @@ class ListRankLoss(torch.nn.Module):
     """
 
     def __init__(self, *, link: str = "logistic", reduction: str = "mean") -> None:
-        check_link("ListRankLoss", link)
+        check_known("ListRankLoss", "link", link, LINKS)
         check_reduction("ListRankLoss", reduction)
         super().__init__()
         self.link, self.reduction = link, reduction

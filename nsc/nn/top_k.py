@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from nsc.api import Options, compile
-from nsc.arguments import is_name, real, whole
+from nsc.arguments import real, whole
 from nsc.compiler.describe import Named
 from nsc.compiler.selection import top_k
 from nsc.errors import LoweringError, OperandError, OperandTypeError
+from nsc.nn.functional.entries import check_known
 from nsc.nn.layer import Layer, call, refuse_options
 from nsc.operators.operands import check_dense
 from nsc.operators.operator import Operator
@@ -56,7 +57,7 @@ class TopKCrossEntropy(Layer[Selector]):
         classes: number of classes, the length of the logits' last axis.
         p_k: the weights, 0 or more, with a sum of 1; (0, 0, 0, 0, 1) is the top 5 alone, (1,) the top 1.
         m: only the label's logit and the m - 1 largest others are compared, so the network has m wires;
-            the others' order is that of torch.topk. None: all classes are compared.
+            the others' order is torch.topk's. None: all classes are compared.
         network: what `nsc.compile` takes, for m wires, or classes if m is None; or a Selector of the top
             len(p_k) of so many.
         top1: "network": all terms are the network's, as in the formula; "softmax": for j = 0 the softmax of
@@ -65,7 +66,7 @@ class TopKCrossEntropy(Layer[Selector]):
             p_k[1] + p_k[2] + … times the formula's.
         reduction: "mean", "sum", or "none" for a loss of each label.
         steepness: in units of the logits^(λ − 1); None: 2 × depth.
-        learnable: whether the steepness is a parameter, as of `SortingNetwork`.
+        learnable: whether the steepness is a parameter, as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
@@ -103,8 +104,8 @@ class TopKCrossEntropy(Layer[Selector]):
         own = "TopKCrossEntropy"
         classes, weights = positive_of(own, "classes", classes), weights_of(own, p_k)
         m = None if m is None else positive_of(own, "m", m)
-        _check_known("top1", top1, TOP_1)
-        check_reduction("TopKCrossEntropy", reduction)
+        check_known(own, "top1", top1, TOP_1)
+        check_reduction(own, reduction)
         if "select" in options:
             raise LoweringError("TopKCrossEntropy selects the top len(p_k) itself: leave out select")
         wires = classes if m is None else m
@@ -121,7 +122,7 @@ class TopKCrossEntropy(Layer[Selector]):
         """Return the loss of labels (…), integers 0 … classes - 1, for logits (…, classes).
 
         Returns:
-            A 0-d tensor; (…) if nothing is reduced. Its dtype is that of the logits, under autocast at least
+            A 0-d tensor; (…) if nothing is reduced. Its dtype is the logits', under autocast at least
             float32. The "mean" of an empty batch is 0.
 
         Raises:
@@ -182,11 +183,6 @@ def weights_of(caller: str, p_k: object) -> tuple[float, ...]:
     return weights
 
 
-def _check_known(name: str, value: object, known: Sequence[str]) -> None:
-    if not is_name(value, known):
-        raise OperandError(f"TopKCrossEntropy: no {name} {value!r}; known: {', '.join(known)}")
-
-
 def _selector(network: Selector | Named, wires: int, k: int, options: Options) -> Selector:
     """Return the operator for the k largest of so many wires, compiled unless it is given."""
     if not isinstance(network, Operator):
@@ -214,7 +210,7 @@ def compared_of(
 
     Args:
         caller: whose call it is, for messages.
-        logits, labels, classes, m: as of `TopKCrossEntropy`.
+        logits, labels, classes, m: as in `TopKCrossEntropy`.
         takes_double: whether the network is compiled for float64.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Modules and processes: pickling, copies, workers, distributed training, memory."""
+"""Modules that differ from their operators, that pickles, workers or training break, or that hold P."""
 
 from __future__ import annotations
 
@@ -41,13 +41,8 @@ def run(script, *arguments, **environment):
     return result.stdout
 
 
-def test_sorting_network_is_its_operator():
+def test_a_steepness_is_no_parameter_unless_it_learns():
     layer = SortingNetwork("bitonic", 8, steepness=3.0)
-    x, ranks = torch.randn(4, 8), torch.randn(4, 8).argsort(-1)
-    for actual, expected in zip(layer(x), operator().sort_with_permutation(x, 3.0), strict=True):
-        torch.testing.assert_close(actual, expected)
-    torch.testing.assert_close(layer.rank(x), operator().rank(x, 3.0))
-    torch.testing.assert_close(layer.cross_entropy(x, ranks), operator().cross_entropy(x, ranks, 3.0))
     assert SortingNetwork("bitonic", 8).steepness.item() == pytest.approx(12)
     assert "steepness=3" in repr(layer)
     assert list(layer.parameters()) == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from nsc.arguments import is_name
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement, arrangement_of
 from nsc.operators.lists import Lengths, Lists, Mask, lists_of
@@ -43,7 +45,7 @@ class Entries(NamedTuple):
 
     @property
     def sorter(self) -> Sorter:
-        """What sorts the keys."""
+        """The sorter of the keys."""
         assert self.operator is not None
         return self.operator
 
@@ -62,6 +64,16 @@ def check_operator(caller: str, operator: object) -> None:
         raise OperandTypeError(
             f"{caller}: the operator must be a Sorter or Sizes, got {type(operator).__name__}"
         )
+
+
+def check_known(caller: str, name: str, value: object, known: Collection[str]) -> None:
+    """Refuse what is none of the known names of an argument.
+
+    Raises:
+        OperandError: it is none.
+    """
+    if not is_name(value, known):
+        raise OperandError(f"{caller}: no {name} {value!r}; known: {', '.join(known)}")
 
 
 def entries_of(
@@ -182,7 +194,7 @@ def labelled(
     lengths: Lengths,
     mask: Mask,
 ) -> Labelled:
-    """Check what all losses take; `name` is that of the labels."""
+    """Check what all losses take; `name` names the labels."""
     entries = entries_of(caller, operator, "scores", scores, dim, lengths, mask)
     scores = entries.x
     if entries.ragged is not None:

@@ -5,19 +5,19 @@ Every loss takes these arguments; `list_rank_loss` has no operator and no steepn
     operator: a Sorter of n values; or Sizes, for any n and for lists of every kind.
     scores: (…, n); the largest comes first.
     target or relevance: the shape of scores, numbers of any real dtype. It has no gradient.
-    steepness: as of the operator's methods; None: its default.
+    steepness: as in the operator's methods; None: its default.
     weight: what each sample counts, of the shape of scores without the axis `dim`; None: all the same.
-    reduction: over samples: mean, sum, or none for the loss of each, times its weight. The mean is that of
+    reduction: over samples: mean, sum, or none for the loss of each, times its weight. The mean is over
         the samples that count, and 0 where none does.
     dim: the axis of scores and of target or relevance.
-    lengths, mask: which entries take part, as of the operator's methods. Nothing else matters, nor has a
+    lengths, mask: which entries take part, as in the operator's methods. Nothing else matters, nor has a
         gradient.
 
 Losses have the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
 float32. A NaN among the scores of a sample makes its loss NaN. A NaN or a negative relevance among the
 entries that take part is refused on the CPU, where values can be looked at; on a GPU, and in a trace, it
-gives NaN or a number without a meaning. Cost per sample: that of `Sorter.rank` or of `Sorter.route` of one
-column, O(size), and of exact sorts of the relevances.
+gives NaN or a number without a meaning. Cost per sample: a `Sorter.rank` or a `Sorter.route` of one
+column, O(size), and exact sorts of the relevances.
 
 The network takes the items of a list in a fixed order of its own, in which neighbours lie far apart. So
 equal scores look neither good nor bad in a list that is stored by its relevance.
@@ -32,9 +32,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from nsc.arguments import is_name
-from nsc.errors import OperandError
-from nsc.nn.functional.entries import labelled
+from nsc.nn.functional.entries import check_known, labelled
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness, k_of
 from nsc.operators.sharding import Axes, by_samples
@@ -44,16 +42,16 @@ from nsc.sizes import Sizes, most_of
 
 # What items of some relevances are worth, in units that no relevance overflows, by the name of the gain; the
 # second argument is the highest relevance.
-_GAINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+GAINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     # 2^r - 1 = 2^r (1 - 2^-r), without the difference of numbers that are nearly equal where r is small.
     "exponential": lambda relevance, highest: (
         (relevance - highest).exp2() * -(-math.log(2) * relevance).expm1()
     ),
     "linear": lambda relevance, highest: relevance / (highest + (highest == 0)),
 }
-_WAYS = ("route", "ranks")
+WAYS = ("route", "ranks")
 # What scores become before the top-one probabilities of ListRank, by the name of the link.
-_LINKS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "identity": torch.Tensor.clone}
+LINKS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "identity": torch.Tensor.clone}
 
 
 @by_samples(Axes.FIRST)
@@ -71,10 +69,7 @@ def spearman_loss(
 ) -> Tensor:
     """Return 1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
 
-    0 is the order of the target, 2 the reverse. Equal targets share the mean of their ranks, as in
-    scipy.stats.spearmanr. The norm of 0 … m-1 stands for the norm of the soft ranks. A sample of fewer than
-    two entries, or of equal targets alone, has no correlation: its loss is 0 and it counts nothing in the
-    mean. Other arguments, NaN and cost: see `nsc.nn.SpearmanLoss`.
+    Ties, samples without a correlation, NaN, other arguments and cost are as in `nsc.nn.SpearmanLoss`.
 
     Raises:
         OperandError: a target, weight, lengths or mask that does not fit, or no such reduction or axis.
@@ -120,15 +115,8 @@ def ndcg_loss(
 ) -> Tensor:
     """Return 1 - NDCG, the normalised discounted cumulative gain, to be expected of the relaxed order.
 
-    An item of relevance r is worth 2^r - 1 (gain "exponential") or r ("linear"). At position 1, 2, … from the
-    top it counts 1 / log2(1 + position) of that. The sum is divided by the largest that an order can have.
-
-    By "route" the gains are routed by P: the gain to be expected at a position counts what the position
-    counts. By "ranks" an item counts by the position that its soft rank gives it, between two whole ones too.
-
-    k: positions beyond it count nothing; None: all count. By "ranks" this falls linearly from the position k
-    to k + 1. A sample without a positive gain has no NDCG: its loss is 0 and it counts nothing in the mean.
-    Other arguments, NaN and cost: see `nsc.nn.NDCGLoss`.
+    Positions beyond k count nothing; None: all count. `by`, "route" or "ranks", `gain`, "exponential" or
+    "linear", samples without a gain, NaN, other arguments and cost are as in `nsc.nn.NDCGLoss`.
 
     Raises:
         OperandError: a relevance that is negative or does not fit, a k outside 1 … n, no such way, gain,
@@ -141,14 +129,14 @@ def ndcg_loss(
     >>> [round(ndcg_loss(op, scores, relevance, 50.0, k=3).item(), 2) for scores in (right, wrong)]
     [0.0, 0.86]
     """
-    check_way("ndcg_loss", by)
-    check_gain("ndcg_loss", gain)
+    check_known("ndcg_loss", "by", by, WAYS)
+    check_known("ndcg_loss", "gain", gain, GAINS)
     call = labelled(
         "ndcg_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     call.check_relevance("ndcg_loss")
     cut = _cut("ndcg_loss", k, operator, call.labels)
-    gains = _GAINS[gain](call.labels, call.labels.amax(-1, keepdim=True))
+    gains = GAINS[gain](call.labels, call.labels.amax(-1, keepdim=True))
     ordered = gains.sort(-1, descending=True).values
     places = torch.arange(1, gains.shape[-1] + 1, device=gains.device)
     ideal = (ordered * _discounts(places, cut, gains)).sum(-1)
@@ -178,9 +166,8 @@ def precision_at_k_loss(
 ) -> Tensor:
     """Return 1 - the share of relevant items to be expected among the first k.
 
-    An item is relevant if its relevance is above 0, or True. The number of relevant items is divided by k, in
-    samples of fewer entries too. A sample of none counts nothing in the mean. Other arguments, NaN and cost:
-    see `nsc.nn.PrecisionAtK`.
+    An item is relevant if its relevance is above 0, or True. Samples of fewer than k entries, NaN, other
+    arguments and cost are as in `nsc.nn.PrecisionAtK`.
 
     Raises:
         OperandError: a k outside 1 … n; or as in `ndcg_loss`.
@@ -217,12 +204,8 @@ def mrr_loss(
 ) -> Tensor:
     """Return 1 - the reciprocal to be expected of the position of the first relevant item.
 
-    An item is relevant if its relevance is above 0, or True. Let b_p be the share of relevant items at
-    position p from the top. A reader goes from position to position and stops with this probability, so the
-    reciprocal is Σ_p b_p / p · Π_{q < p} (1 - b_q).
-
-    k: positions beyond it count nothing; None: all count. A sample without a relevant item has no such
-    position: its loss is 0 and it counts nothing in the mean. Other arguments, NaN and cost: see
+    An item is relevant if its relevance is above 0, or True. Positions beyond k count nothing; None: all
+    count. The formula, samples without a relevant item, NaN, other arguments and cost are as in
     `nsc.nn.MRRLoss`.
 
     Raises:
@@ -261,12 +244,10 @@ def list_rank_loss(
     lengths: Lengths = None,
     mask: Mask = None,
 ) -> Tensor:
-    """Return the cross entropy of the top-one probabilities of scores against those of relevances.
+    """Return the cross entropy of the top-one probabilities of scores against the relevances'.
 
-    The probability that an item of score s comes first is exp(g(s)) over the sum of it over all items, where
-    g is the link: "logistic" for ListRank, "identity" for ListNet. The probability by its relevance r is
-    exp(r) over its sum. A relevance may be any number but NaN. A sample of no entry has the loss 0 and counts
-    nothing in the mean. Other arguments and NaN: see `nsc.nn.ListRankLoss`.
+    The link is "logistic" for ListRank, "identity" for ListNet. A relevance may be any number but NaN. The
+    formula, samples of no entry, NaN, other arguments and cost are as in `nsc.nn.ListRankLoss`.
 
     Raises:
         OperandError: no such link, reduction or axis, or a relevance, weight, lengths or mask that does not
@@ -279,51 +260,19 @@ def list_rank_loss(
     >>> list_rank_loss(scores, relevance, link="identity", reduction="none").round(decimals=2)
     tensor([0.6700, 3.4300])
     """
-    check_link("list_rank_loss", link)
+    check_known("list_rank_loss", "link", link, LINKS)
     call = labelled(
         "list_rank_loss", None, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     has_entry = call.counts > 0
     # Of a sample without entries all places count: they have no loss, and no gradient that is NaN.
     counts = call.is_entry | ~has_entry.unsqueeze(-1)
-    linked = _LINKS[link](torch.where(call.is_entry, call.entries.keys, 0))
+    linked = LINKS[link](torch.where(call.is_entry, call.entries.keys, 0))
     of_scores = torch.where(counts, linked, -math.inf).log_softmax(-1)
     finite = call.labels.clamp(-sys.float_info.max, sys.float_info.max)  # ∞ - ∞ would be NaN
     of_labels = torch.where(counts, finite, -math.inf).softmax(-1).to(call.dtype)
     losses = -(of_labels * torch.where(counts, of_scores, 0)).sum(-1)
     return call.loss(torch.where(has_entry, losses, 0), has_entry)
-
-
-def check_way(caller: str, by: object) -> None:
-    """Refuse what is no way to a discounted gain.
-
-    Raises:
-        OperandError: it is none.
-    """
-    _check_known(caller, "by", by, _WAYS)
-
-
-def check_gain(caller: str, gain: object) -> None:
-    """Refuse what is no gain.
-
-    Raises:
-        OperandError: it is none.
-    """
-    _check_known(caller, "gain", gain, tuple(_GAINS))
-
-
-def check_link(caller: str, link: object) -> None:
-    """Refuse what is no link.
-
-    Raises:
-        OperandError: it is none.
-    """
-    _check_known(caller, "link", link, tuple(_LINKS))
-
-
-def _check_known(caller: str, name: str, value: object, known: tuple[str, ...]) -> None:
-    if not is_name(value, known):
-        raise OperandError(f"{caller}: no {name} {value!r}; known: {', '.join(known)}")
 
 
 def _cut(caller: str, k: object, operator: Sorter | Sizes, labels: Tensor) -> int:

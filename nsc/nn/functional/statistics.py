@@ -3,7 +3,7 @@
 Every function takes an operator, a Sorter of n values, or Sizes for any n and for lists of every kind; x,
 (…, n), with its axis `dim`; the steepness, `lengths` and `mask` of the operator's methods. The statistic has
 the shape of x without the axis, and the dtype of x; bfloat16 and float16 are computed in float32. It is NaN
-for a sample without entries, and for one with a NaN. Cost per sample: that of `Sorter.sort`, O(size).
+for a sample without entries, and for one with a NaN. Cost per sample: a `Sorter.sort`, O(size).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nsc.arguments import is_name, real
+from nsc.arguments import real
 from nsc.errors import OperandError, OperandTypeError
-from nsc.nn.functional.entries import Entries, check_operator, entries_of
+from nsc.nn.functional.entries import Entries, check_known, check_operator, entries_of
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness
 from nsc.operators.sharding import Axes, by_samples
@@ -30,8 +30,8 @@ class _Rule(NamedTuple):
     """How a quantile at a place between two ranks is made of sorted values.
 
     Attributes:
-        low: the place to the rank of the first value.
-        high: to that of the second; None: the first is the quantile.
+        low: from the place to the rank of the first value.
+        high: to the rank of the second value; None: the first is the quantile.
         share: to the share of the second value.
     """
 
@@ -41,7 +41,7 @@ class _Rule(NamedTuple):
 
 
 # torch.quantile's; `round` takes the even one of two neighbours.
-_RULES = {
+RULES = {
     "linear": _Rule(torch.floor, torch.ceil),
     "lower": _Rule(torch.floor),
     "higher": _Rule(torch.ceil),
@@ -64,10 +64,8 @@ def quantile(
 ) -> Tensor:
     """Return quantiles of the relaxed sorted values, by torch.quantile's rules.
 
-    Of m entries the quantile q lies at the rank q · (m - 1). Between two ranks it is their values'
-    interpolation ("linear"), the lower or the higher value, the nearest one, of the even rank if both are as
-    near, or their mean ("midpoint"). Several q make a new axis in front. Other arguments, NaN and cost: see
-    `nsc.nn.Quantile`.
+    Several q make a new axis in front. The interpolations, "linear", "lower", "higher", "nearest" and
+    "midpoint", other arguments, NaN and cost are as in `nsc.nn.Quantile`.
 
     Raises:
         OperandError: a q outside of 0 … 1, or none; no such interpolation or axis; or lengths or a mask that
@@ -80,11 +78,11 @@ def quantile(
     tensor([3., 8.])
     """
     levels = levels_of("quantile", q)
-    check_interpolation("quantile", interpolation)
+    check_known("quantile", "interpolation", interpolation, RULES)
     entries = entries_of("quantile", operator, "x", x, dim, lengths, mask)
     values = _sorted(entries, steepness)
     last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
-    found = [_at(values, last * level, _RULES[interpolation]) for level in levels]
+    found = [_at(values, last * level, RULES[interpolation]) for level in levels]
     return _statistic(entries, found[0] if real(q) is not None else torch.stack(found))
 
 
@@ -100,8 +98,7 @@ def median(
 ) -> Tensor:
     """Return the median of the relaxed sorted values: of an even number the mean of the middle two.
 
-    numpy.median has the same rule; torch.median takes the lower value, as does `quantile` with
-    interpolation="lower". Other arguments, NaN and cost: see `nsc.nn.Median`.
+    Arguments, NaN and cost are as in `nsc.nn.Median`.
 
     Raises:
         OperandError: no such axis, or lengths or a mask that do not fit.
@@ -129,8 +126,8 @@ def trimmed_mean(
 ) -> Tensor:
     """Return the mean of the relaxed sorted values without the smallest and the largest.
 
-    Of m entries int(proportion · m) are left out at each end, as in scipy.stats.trim_mean. Other arguments,
-    NaN and cost: see `nsc.nn.TrimmedMean`.
+    Among m entries int(proportion · m) are left out at each end. Other arguments, NaN and cost are as in
+    `nsc.nn.TrimmedMean`.
 
     Raises:
         OperandError: a proportion that is no number of at least 0 and below 1/2; no such axis; or lengths or
@@ -164,8 +161,7 @@ def median_absolute_deviation(
 ) -> Tensor:
     """Return the median of the distances from the median, both relaxed, at the same steepness.
 
-    Times 1.4826 it estimates the standard deviation of normally distributed values. Other arguments, NaN and
-    cost: see `nsc.nn.MedianAbsoluteDeviation`.
+    Arguments, NaN and cost are as in `nsc.nn.MedianAbsoluteDeviation`.
 
     Raises:
         OperandError: no such axis, or lengths or a mask that do not fit.
@@ -197,9 +193,8 @@ def soft_top_k(
 ) -> Tensor:
     """Return weights of the shape of x, in 0 … 1, that say how much of each value is among the k largest.
 
-    They add up to k, or to the number of entries if fewer take part, and are 0 for what takes no part. With
-    `straight_through` they are exactly 1 for the k largest, of equal values the later ones, and 0 for the
-    others, with the gradient of the soft weights. Other arguments, NaN and cost: see `nsc.nn.SoftTopK`.
+    `straight_through`, ties, entries that take no part, NaN, other arguments and cost are as in
+    `nsc.nn.SoftTopK`.
 
     Raises:
         OperandError: a k outside of 1 … n; no such axis; or lengths or a mask that do not fit.
@@ -237,16 +232,6 @@ def levels_of(caller: str, q: object) -> tuple[float, ...]:
     return levels
 
 
-def check_interpolation(caller: str, interpolation: object) -> None:
-    """Refuse what is no rule of quantiles.
-
-    Raises:
-        OperandError: it is none.
-    """
-    if not is_name(interpolation, _RULES):
-        raise OperandError(f"{caller}: no interpolation {interpolation!r}; known: {', '.join(_RULES)}")
-
-
 def proportion_of(caller: str, proportion: object) -> float:
     """Return the proportion that a trimmed mean leaves out at each end, as a float.
 
@@ -267,7 +252,7 @@ def _sorted(entries: Entries, steepness: Steepness) -> Tensor:
 def _middle(entries: Entries, values: Tensor) -> Tensor:
     """Return the medians of sorted values (…, n)."""
     last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
-    return _at(values, last * 0.5, _RULES["midpoint"])
+    return _at(values, last * 0.5, RULES["midpoint"])
 
 
 def _at(values: Tensor, place: Tensor, rule: _Rule) -> Tensor:
