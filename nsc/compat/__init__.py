@@ -32,7 +32,7 @@ __all__ = [
 class DiffSortNet(Net):
     """diffsort.DiffSortNet: sort along axis 1 and return the relaxed permutation matrix.
 
-    Arguments, defaults and the convention `sorted = x @ P` are those of diffsort 0.2.0: P here is
+    Arguments, defaults and the convention `sorted = x @ P` are diffsort's, version 0.2.0: P here is
     the transpose of what the other operators of nsc return. As there, `steepness`, `art_lambda`,
     `distribution` and `sorting_network` are attributes that may be set at any time; a new combination is
     built at its first call.

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from nsc.arguments import flag, integer, is_name
-from nsc.compat.functional import ShapeError, operator_of, real_of, signed
+from nsc.compat.functional import operator_of, real_of, signed
 from nsc.compat.net import Net
-from nsc.compat.networks import NETWORKS, UnknownNetworkError
+from nsc.compat.networks import NETWORKS, ShapeError, UnknownNameError
 from nsc.compiler.network import Network
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.top_k import compared_of, losses_of, positive_of, weights_of
@@ -40,20 +40,16 @@ METHODS = {
 TOP1_MODES = {"sm": "softmax", "smce": "cross_entropy", "sort": "network"}
 
 
-class ArgumentError(OperandError, AssertionError):
-    """An argument that does not fit; AssertionError is what difftopk raises."""
-
-
 def splitter_selection(k: int, n: int) -> Network:
     """Return difftopk's network of splitter cascades: its last k wires carry the k largest values.
 
     A cascade is a butterfly: it compares places at distances of …, 4, 2, 1. Behind it at least 2^b - 1 values
     are above the one at a place of b ones in binary. Places with equally many values above them are split
-    again, until each of the k ranks has one place at most. The first place is the last wire.
+    again, until no rank of the k has two places. The first place is the last wire.
 
     Source: Petersen et al., Differentiable Top-k Classification Learning, ICML 2022, section 3.
     """
-    above = [0] * n  # values that are known to be above that of a place
+    above = [0] * n  # values that are known to be above the value at a place
     free = [0] * n  # the first layer without a comparator at a place
     layers: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     settled, is_done = 0, False
@@ -82,7 +78,7 @@ def splitter_selection(k: int, n: int) -> Network:
 class DiffTopkNet(Net):
     """difftopk.DiffTopkNet: the relaxed attributions of the k largest values along axis 1.
 
-    Arguments, defaults and results are those of difftopk 0.2.0: a call returns None and P (batch, size, k),
+    Arguments, defaults and results are difftopk's, version 0.2.0: a call returns None and P (batch, size, k),
     with `x @ P` the k largest values, the largest last. `steepness`, `art_lambda`, `distribution` and
     `sorting_network` may be set at any time; a new combination is built at its first call. Only comparators
     that the k ranks depend on are computed.
@@ -172,7 +168,7 @@ class DiffTopkNet(Net):
 class TopKCrossEntropyLoss(torch.nn.Module):
     """difftopk.TopKCrossEntropyLoss: the top-k cross entropy of outputs (batch, n) and labels (batch,).
 
-    Arguments, defaults and the loss are those of difftopk 0.2.0. p_k[j] weights "the label is among the top
+    Arguments, defaults and the loss are difftopk's, version 0.2.0. p_k[j] weights "the label is among the top
     j + 1". With the weight r_i that rank i has of the label, rank 0 the largest output, the loss is the mean
     of
 
@@ -188,8 +184,8 @@ class TopKCrossEntropyLoss(torch.nn.Module):
         p_k: the weights, 0 or more, with a sum of 1.
         n: number of classes.
         m: the label's output and the m - 1 largest others are compared, len(p_k) < m < n; None: all.
-        distribution: as of `DiffTopkNet`. It must be named, as there is no default.
-        art_lambda: as of `DiffTopkNet`.
+        distribution: as in `DiffTopkNet`. It must be named, as there is no default.
+        art_lambda: as in `DiffTopkNet`.
         device: "cpu", or "cuda" for tensors on either.
         top1_mode: "sm": for j = 0 the softmax of the compared outputs takes the place of r_0; "smce": q has
             the terms j > 0 alone, and the loss is p_k[0] times the cross entropy of the compared outputs plus
@@ -223,22 +219,22 @@ class TopKCrossEntropyLoss(torch.nn.Module):
         super().__init__()
         own = "TopKCrossEntropyLoss"
         if not is_name(diffsort_method, METHODS):
-            raise UnknownNetworkError(
+            raise UnknownNameError(
                 f"diffsort_method must be one of {', '.join(METHODS)}, got {diffsort_method!r}: nsc relaxes "
                 "networks alone"
             )
         if not is_name(top1_mode, TOP1_MODES):
-            raise ArgumentError(f"{own}: top1_mode must be one of {', '.join(TOP1_MODES)}, got {top1_mode!r}")
+            raise ShapeError(f"{own}: top1_mode must be one of {', '.join(TOP1_MODES)}, got {top1_mode!r}")
         n, m = positive_of(own, "n", n), None if m is None else positive_of(own, "m", m)
         try:
             self.p_k = weights_of(own, p_k)
         except OperandError as error:
-            raise ArgumentError(*error.args) from None
+            raise ShapeError(*error.args) from None
         k = len(self.p_k)
         if k > n:
-            raise ArgumentError(f"{own}: p_k has {k} weights for {n} classes: leave out some")
+            raise ShapeError(f"{own}: p_k has {k} weights for {n} classes: leave out some")
         if m is not None and not k < m < n:
-            raise ArgumentError(
+            raise ShapeError(
                 f"{own}: m must be more than the {count(k, 'weight')} and less than n = {n}, got {m}: None "
                 "compares all"
             )

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nsc.api import compile
+from nsc.api import Options, compile
 from nsc.arguments import is_name, real
-from nsc.compat.networks import Layer, network_of
+from nsc.compat.networks import Layer, ShapeError, UnknownNameError, network_of
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.selection import top_k
-from nsc.errors import LoweringError, OperandError
 from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import check_dense
 from nsc.operators.operator import Operator
@@ -30,14 +29,6 @@ DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
     "cauchy": ("cauchy", False),
     "optimal": ("optimal", False),
 }
-
-
-class UnknownDistributionError(LoweringError, NotImplementedError):
-    """An unknown distribution; NotImplementedError is what diffsort raises."""
-
-
-class ShapeError(OperandError, AssertionError):
-    """Vectors of another shape; AssertionError is what diffsort raises."""
 
 
 def execute_sort(
@@ -57,7 +48,7 @@ def execute_sort(
         distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.
 
     Raises:
-        UnknownDistributionError: another distribution.
+        UnknownNameError: another distribution.
         ShapeError: vectors that are not (batch, n).
         OperandTypeError: vectors that are no tensor.
         NetworkError: matrices that are no comparators.
@@ -101,7 +92,7 @@ def real_of(vectors: Tensor) -> str:
 def signed(vectors: Tensor, steepness: float | Tensor) -> tuple[Tensor | None, float | Tensor]:
     """Return the sign of the steepness of vectors (batch, n), and its size; no sign where all are positive.
 
-    Comparators of a negative steepness are those of the negative values.
+    A comparator of a negative steepness does what one of a positive steepness does to the negative values.
 
     Returns:
         (batch, 1) or (1, 1), or None, and a number or a tensor of shape () or (batch,).
@@ -132,16 +123,16 @@ def operator_of(
 
     Args:
         network, name: the network, and what it is called in messages.
-        distribution, art_lambda: as of `execute_sort`.
+        distribution, art_lambda: as in `execute_sort`.
         real: the arithmetic type.
         device: the type of a device.
         top: how many of the largest values the operator selects; None: it sorts all.
 
     Raises:
-        UnknownDistributionError: another distribution.
+        UnknownNameError: another distribution.
     """
     if not is_name(distribution, DISTRIBUTIONS):
-        raise UnknownDistributionError(
+        raise UnknownNameError(
             f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}"
         )
     sigmoid, has_art = DISTRIBUTIONS[distribution]
@@ -165,10 +156,15 @@ def _operator(
 def _compiled(
     network: Network, name: str | None, relaxation: Relaxation, real: str, device: str, top: int | None
 ) -> Operator:
-    targets = ("cpu", "cuda") if device == "cuda" else ("cpu",)
+    options: Options = {
+        "relaxation": relaxation,
+        "dtypes": (real,),
+        "targets": ("cpu", "cuda") if device == "cuda" else ("cpu",),
+        "name": name,
+    }
     if top is None:
-        return compile(network, relaxation=relaxation, dtypes=(real,), targets=targets, name=name)
+        return compile(network, **options)
     select = top_k(top)
     if name is not None:
-        name = f"{name}_{select.label}"
-    return compile(network, select=select, relaxation=relaxation, dtypes=(real,), targets=targets, name=name)
+        options["name"] = f"{name}_{select.label}"
+    return compile(network, select=select, **options)

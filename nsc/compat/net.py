@@ -1,4 +1,4 @@
-"""What the modules of diffsort and of difftopk share: a network by its name, a device, a relaxation."""
+"""The base of the modules of diffsort and difftopk: a network by its name, a device, a relaxation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from nsc.arguments import is_name
-from nsc.compat.functional import ShapeError, operator_of
-from nsc.compat.networks import Layer, Layers, UnknownNetworkError, network_of
+from nsc.compat.functional import operator_of
+from nsc.compat.networks import Layer, Layers, ShapeError, UnknownNameError, network_of
 from nsc.compiler.network import Network, check_wires
 from nsc.errors import LoweringError, OperandError, VerificationError
 from nsc.operators.operands import check_dense
@@ -22,7 +22,7 @@ class Net(torch.nn.Module):
         networks: the networks of a name and a size.
         package: whose they are, for messages.
         top: how many of the largest values are selected; None: all are sorted.
-        sorting_network_type, size, device, steepness, art_lambda, interpolation_type, distribution: as of
+        sorting_network_type, size, device, steepness, art_lambda, interpolation_type, distribution: as in
             `nsc.compat.DiffSortNet`.
     """
 
@@ -48,7 +48,7 @@ class Net(torch.nn.Module):
                 )
             distribution = interpolation_type
         if not is_name(sorting_network_type, networks):
-            raise UnknownNetworkError(
+            raise UnknownNameError(
                 f"sorting_network_type must be one of {', '.join(networks)}, got {sorting_network_type!r}"
             )
         self._device = _device(device)
@@ -87,7 +87,7 @@ class Net(torch.nn.Module):
 
     @sorting_network.setter
     def sorting_network(self, layers: Sequence[Layer]) -> None:
-        network: Network = network_of(layers)
+        network = network_of(layers)
         if network != self._network:
             self._network, self._name = network, None
         for layer in layers[:1]:

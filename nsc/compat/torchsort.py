@@ -1,4 +1,4 @@
-"""torchsort's functions by another relaxation, that of sorting networks, so that a user changes one import.
+"""torchsort's functions by another relaxation, of sorting networks, so that a user changes one import.
 
 from nsc.compat.torchsort import soft_rank    # was: from torchsort import soft_rank
 
@@ -23,10 +23,10 @@ from nsc.sizes import Sizes
 __all__ = ["soft_rank", "soft_sort"]
 
 # Steepness times strength, of n values. A comparator's slope is steepness / 4, so the ranks of two values
-# have torchsort's slope where these are equal: 1 / (2 strength) for l2, 3 / (4 strength) for kl. Of more
-# values kl's slope is (2 r + 1) / (4 strength) between the ranks r and r + 1; it is that of the middle here.
+# have torchsort's slope where these are equal: 1 / (2 strength) for l2, 3 / (4 strength) for kl. For more
+# values kl's slope is (2 r + 1) / (4 strength) between the ranks r and r + 1; the middle's is taken here.
 REGULARIZATIONS: dict[str, Callable[[int], int]] = {"l2": lambda n: 2, "kl": lambda n: n + 1}
-_MOST = 1024  # networks are those of so many wires, of more where there are more values
+_MOST = 1024  # wires of the networks, but for more values
 
 
 def soft_rank(
@@ -36,8 +36,8 @@ def soft_rank(
 
     They are the ranks of an odd-even merge network of logistic comparators, without the activation
     replacement trick. The steepness is 2 / strength for "l2", and (n + 1) / strength for "kl". So the ranks
-    are a function of values / strength, as torchsort's are, and those of two values have torchsort's slope
-    where the two are equal. For a small strength they are the exact ranks. The ranks of a row add up to
+    are a function of values / strength, as torchsort's are. The ranks of two equal values have torchsort's
+    slope. For a small strength they are the exact ranks. The ranks of a row add up to
     n (n + 1) / 2, as torchsort's for "l2".
 
     Other than torchsort's, they are exact in the limit alone, and equal values may have different ranks,
@@ -78,7 +78,7 @@ def soft_sort(
     Other than here, torchsort's strength is in 1 / unit of the values: it pulls together neighbours that are
     further apart than 1 / strength, and leaves close ones as they are. A network mixes close ones.
 
-    Arguments, errors and cost as of `soft_rank`.
+    Arguments, errors and cost: see `soft_rank`.
 
     >>> soft_sort(torch.tensor([[8.0, 0.0, 5.0, 3.0]]), regularization_strength=0.01).round()
     tensor([[0., 3., 5., 8.]])

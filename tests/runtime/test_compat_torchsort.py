@@ -1,4 +1,4 @@
-"""nsc.compat.torchsort: torchsort's conventions, its limits, and the relaxation that takes its place."""
+"""nsc.compat.torchsort: other conventions, limits or errors than torchsort has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nsc.compat.torchsort import REGULARIZATIONS, soft_rank, soft_sort
 pytestmark = pytest.mark.slow("networks of many sizes are relaxed")
 
 DOUBLE = torch.float64
-SIZES = [1, 2, 3, 5, 8, 13, 16, 33]
+SIZES = [1, 2, 5, 8, 33]
 
 
 def projected(x, strength):
@@ -117,7 +117,7 @@ def test_a_spearman_loss_as_torchsorts_page_writes_it():
     assert correlation(prediction + 0.1 * grad / grad.norm(), target) > before
 
 
-@pytest.mark.parametrize("n", [3, 8, 9])
+@pytest.mark.parametrize("n", [3, 8])
 def test_gradcheck(n):
     x = torch.randn(2, n, dtype=DOUBLE, requires_grad=True)
     for function in (soft_rank, soft_sort):
@@ -151,9 +151,8 @@ def test_arguments_and_defaults_are_torchsorts():
 
 
 @pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
-@pytest.mark.parametrize("n", [5, 8])
-def test_torch_compiles_and_transforms(n):
-    x = torch.randn(3, n, dtype=DOUBLE, requires_grad=True)
+def test_torch_compiles_and_transforms():
+    x = torch.randn(3, 5, dtype=DOUBLE, requires_grad=True)
 
     def both(x):
         return torch.stack((soft_rank(x), soft_sort(x, "kl", 0.4)))
