@@ -2,7 +2,7 @@
 
 import sys
 
-from nsc.interrupts import leave_at_once
+from nsc.cli.interrupts import leave_at_once
 
 if __name__ == "__main__":
     leave_at_once()  # before the imports, which take seconds

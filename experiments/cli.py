@@ -37,8 +37,8 @@ from experiments.tables import TABLES, runtime
 from experiments.tables.plan import Settings, Table
 from experiments.writing import report, show, write
 from experiments.writing.records import Finished
+from nsc.cli.interrupts import INTERRUPTED, raise_instead
 from nsc.errors import NscError
-from nsc.interrupts import INTERRUPTED, raise_instead
 
 
 class _Folder(click.Path):

@@ -5,7 +5,7 @@
     values, P = op.sort_with_permutation(x)
     largest = nsc.compile("best", n=1024, select=nsc.top_k(8))
 
-Names are imported on first use: only those of operators, `nsc.nn` and `nsc.compat` need torch.
+Names are imported on first use. Only operators, `nsc.nn` and `nsc.compat` need torch.
 """
 
 import importlib
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from nsc.compiler.verify import Proof, Verdict
     from nsc.deploying import deploy
     from nsc.drawing import Explorer, draw
-    from nsc.headers import c_header
-    from nsc.networks import network, optimize, records, verify
+    from nsc.networks import c_header, network, optimize, records, verify
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load
     from nsc.operators.operator import Operator
@@ -52,40 +51,27 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 
-# Public name to the module that defines it; None: the name is a module itself.
-_HOMES: dict[str, str | None] = {
-    "Explorer": "nsc.drawing",
-    "Filter": "nsc.operators.filters",
-    "Network": "nsc.compiler.network",
-    "Operator": "nsc.operators.operator",
-    "Optimized": "nsc.compiler.optimize",
-    "Proof": "nsc.compiler.verify",
-    "Relaxation": "nsc.compiler.relaxations",
-    "Selection": "nsc.compiler.selection",
-    "Selector": "nsc.operators.selector",
-    "Sizes": "nsc.sizes",
-    "Sorter": "nsc.operators.sorter",
-    "Verdict": "nsc.compiler.verify",
-    "c_header": "nsc.headers",
-    "compat": None,
-    "compile": "nsc.api",
-    "compile_filter": "nsc.operators.filters",
-    "compile_sizes": "nsc.sizes",
-    "deploy": "nsc.deploying",
-    "draw": "nsc.drawing",
-    "load": "nsc.operators.loading",
-    "median": "nsc.compiler.selection",
-    "network": "nsc.networks",
-    "nn": None,
-    "numpy": None,
-    "optimize": "nsc.networks",
-    "plain_torch": "nsc.runtime.dispatch.written_out",
-    "ranks": "nsc.compiler.selection",
-    "records": "nsc.networks",
-    "search": "nsc.searching",
-    "top_k": "nsc.compiler.selection",
-    "verify": "nsc.networks",
+# Public names by the modules that define them.
+_HOMES = {
+    "nsc.api": ("compile",),
+    "nsc.compiler.network": ("Network",),
+    "nsc.compiler.optimize": ("Optimized",),
+    "nsc.compiler.relaxations": ("Relaxation",),
+    "nsc.compiler.selection": ("Selection", "median", "ranks", "top_k"),
+    "nsc.compiler.verify": ("Proof", "Verdict"),
+    "nsc.deploying": ("deploy",),
+    "nsc.drawing": ("Explorer", "draw"),
+    "nsc.networks": ("c_header", "network", "optimize", "records", "verify"),
+    "nsc.operators.filters": ("Filter", "compile_filter"),
+    "nsc.operators.loading": ("load",),
+    "nsc.operators.operator": ("Operator",),
+    "nsc.operators.selector": ("Selector",),
+    "nsc.operators.sorter": ("Sorter",),
+    "nsc.runtime.dispatch.written_out": ("plain_torch",),
+    "nsc.searching": ("search",),
+    "nsc.sizes": ("Sizes", "compile_sizes"),
 }
+_MODULES = ("compat", "nn", "numpy")
 
 __all__ = [
     "BuildError",
@@ -136,15 +122,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None and name not in _MODULES:
         raise AttributeError(f"module 'nsc' has no attribute {name!r}")
-    home = _HOMES[name]
     with torch_needed(f"nsc.{name}"):
-        value = (
-            importlib.import_module(f"nsc.{name}")
-            if home is None
-            else getattr(importlib.import_module(home), name)
-        )
+        module = importlib.import_module(home or f"nsc.{name}")
+    value = module if home is None else getattr(module, name)
     globals()[name] = value
     return value
 

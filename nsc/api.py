@@ -89,7 +89,7 @@ def compile(
     """Prove a network and return its operator.
 
     The operator sorts, or selects some ranks alone. A selector has only the comparators that its ranks depend
-    on; its soft values are those of the whole network at the same steepness, unless redundant comparators are
+    on; its soft values are the whole network's at the same steepness, unless redundant comparators are
     removed, or the network is "best", which may be another network for every selection.
 
     The operators of the last 64 different requests are kept: an equal request returns the same object at
@@ -155,7 +155,7 @@ def compile(
         remove_redundant=remove_redundant,
     )
     kind: type[Sorter] | type[Selector] = Sorter if select is None else Selector
-    operator: Sorter | Selector = _compiled(kind, request, budget)
+    operator = cast("Sorter | Selector", _kept(_Key(kind, _resolved(request), budget)))
     if is_built and "cpu" in operator.kernel.sources:
         operator.kernel.specialise()
         operator.kernel.library()
@@ -188,10 +188,6 @@ def _resolved(request: Request) -> Request:
     network = describe(request.network, request.n, request.format, request.index_base)
     name = package_name(request, network.n)
     return replace(request, network=network, n=None, format=None, index_base=None, name=name)
-
-
-def _compiled(kind: type[AnyOperator], request: Request, budget: Budget) -> AnyOperator:
-    return cast(AnyOperator, _kept(_Key(kind, _resolved(request), budget)))
 
 
 @functools.lru_cache(_MOST_KEPT)

@@ -1,26 +1,30 @@
-"""Networks without torch: named by a family, a file, a Network or lists; proved; made smaller."""
+"""Networks without torch: named by a family, a file, a Network or lists; proved; made smaller; as C code."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from nsc.arguments import path_of
+from nsc.arguments import names, path_of
 from nsc.compiler import families
 from nsc.compiler.describe import Named, describe
 from nsc.compiler.driver import prove
 from nsc.compiler.families import KINDS, Found, found
 from nsc.compiler.formats import save
+from nsc.compiler.header import compile_header
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import MOST_RECORDED, Optimized
 from nsc.compiler.optimize import optimize as optimize_network
-from nsc.compiler.verify import Proof, Property, Verdict, certify, property_of
+from nsc.compiler.request import Request
+from nsc.compiler.selection import Selection
+from nsc.compiler.verify import Budget, Proof, Property, Verdict, certify, property_of
 from nsc.compiler.verify import verify as verify_network
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
+from nsc.version import VERSION
 from nsc.wording import argument
 
-__all__ = ["network", "optimize", "records", "verify"]
+__all__ = ["c_header", "network", "optimize", "records", "verify"]
 
 
 def network(
@@ -138,8 +142,61 @@ def optimize(
     """
     budget = budget_of(max_memory, time_limit)
     described = describe(network, n, format, index_base)
-    property_ = property_of(property, described.n)
-    proof = prove(described, property_, unproved=True, budget=budget)
+    return proved_and_optimized(described, property_of(property, described.n), budget)
+
+
+def proved_and_optimized(network: Network, property_: Property, budget: Budget) -> Optimized:
+    """Prove a property of a network, and make the network smaller for it; raises as `optimize`."""
+    proof = prove(network, property_, unproved=True, budget=budget)
     if proof.verdict is not Verdict.PROVED:
         raise UnprovedError(f"the network is unproved, so nothing is removed: {proof.detail}")
-    return optimize_network(described, property_, budget)
+    budget.progress.phase("optimise")
+    return optimize_network(network, property_, budget)
+
+
+def c_header(
+    network: Named,
+    n: int | None = None,
+    *,
+    select: Selection | None = None,
+    wires: Sequence[int] | None = None,
+    remove_redundant: bool = False,
+    dtypes: str | Sequence[str] = ("float32",),
+    name: str | None = None,
+    unproved: bool = False,
+    format: str | None = None,
+    index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+    time_limit: float | None = None,
+) -> str:
+    """Prove a network and return a C header whose functions sort, or select, exactly.
+
+    Args:
+        network, n, select, wires, remove_redundant, unproved, format, index_base, max_memory, time_limit: as
+            in `compile`.
+        dtypes: types of values, one or several: float64, float32, int64, int32, int16, int8, uint64, uint32,
+            uint16 and uint8.
+        name: how the functions begin; None: the default name of a package of this network.
+
+    Raises:
+        Those of `compile`.
+
+    >>> text = c_header("best", 16, dtypes=("int32", "float32"))
+    >>> "void best_16_int32(const int32_t *x, int32_t *values)" in text
+    True
+    """
+    request = Request(
+        network=network,
+        n=n,
+        dtypes=names(dtypes),
+        name=name,
+        unproved=unproved,
+        version=VERSION,
+        format=format,
+        index_base=index_base,
+        select=select,
+        wires=wires,
+        remove_redundant=remove_redundant,
+        is_header=True,
+    )
+    return compile_header(request, budget_of(max_memory, time_limit)).text

@@ -28,7 +28,7 @@ KNOWN = "known"
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search has come to: its state, its best network with a proof, and whether Ctrl-C ended it."""
+    """The state of a search, its best network with a proof, and whether Ctrl-C ended it."""
 
     state: State
     network: Network | None = None

@@ -6,7 +6,7 @@ the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -50,16 +50,6 @@ def count(number: int, noun: str) -> str:
     ('1 wire', '1,200 half operations')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def one_of(names: Iterable[str]) -> str:
-    """Return names of which one is to be chosen.
-
-    >>> one_of(["wait", "auto", "engine"])
-    'wait, auto or engine'
-    """
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def an(noun: str) -> str:

@@ -99,7 +99,7 @@ struct toy {
     """
 import nsc, torch
 from click.testing import CliRunner
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.runtime.relaxed import reference
 words = [["compile", "bitonic", "--n", "3", "--relaxation", "toy"], ["verify", "generated/bitonic_3_toy"]]
 for each in words:
@@ -143,7 +143,7 @@ FAMILY = Addition(
     },
     """
 from click.testing import CliRunner
-from nsc.cli import main
+from nsc.cli.main import main
 done = CliRunner().invoke(main, ["verify", "toy", "--n", "9"])
 assert done.output.startswith("sorts: 9 wires, 36 comparators"), done.output
 assert "toy" in CliRunner().invoke(main, ["list", "--n", "9"]).output
@@ -194,7 +194,7 @@ FORMAT = Format(
     },
     """
 from click.testing import CliRunner
-from nsc.cli import main
+from nsc.cli.main import main
 def nsc(*words):
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
@@ -269,7 +269,7 @@ void sort(double *x) {
     """
 import ctypes, subprocess, nsc, torch
 from click.testing import CliRunner
-from nsc.cli import main
+from nsc.cli.main import main
 done = CliRunner().invoke(main, ["compile", "odd_even", "--n", "5", "--target", "cpu,toy"])
 assert done.exit_code == 0, done.output
 folder = "generated/odd_even_5"
@@ -333,7 +333,7 @@ struct toy {
     """
 import nsc, torch
 from click.testing import CliRunner
-from nsc.cli import main
+from nsc.cli.main import main
 words = ["compile", "odd_even", "--n", "3", "--dtype", "float64", "--target", "cpu,cuda"]
 done = CliRunner().invoke(main, [*words, "--arch", "sm_90"])
 assert done.exit_code == 0, done.output

@@ -23,7 +23,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from nsc.cli import main
+from nsc.cli.main import main
 
 NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.")
 RUN = ("nsc", "echo", "cc", "./")

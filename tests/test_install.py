@@ -202,7 +202,7 @@ def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_pat
         ("list --n 4", "best"),
         ("doctor", "all is well"),
     )
-    program = "import json, sys\nfrom click.testing import CliRunner\nfrom nsc.cli import main\n"
+    program = "import json, sys\nfrom click.testing import CliRunner\nfrom nsc.cli.main import main\n"
     program += "run = lambda line: CliRunner().invoke(main, line.split()).output\n"
     program += "print(json.dumps([run(line) for line in sys.argv[1:]]))"
     printed = json.loads(

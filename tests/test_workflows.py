@@ -10,7 +10,7 @@ import pytest
 import yaml
 from changed import ALWAYS, TESTS_OF, chosen_for
 
-from nsc.cli import main
+from nsc.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

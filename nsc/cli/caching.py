@@ -15,7 +15,7 @@ from nsc.runtime.build.folder import user_folder
 def cache_command() -> None:
     """Look at the cache of built kernels and kept proofs, and clear it.
 
-    What is removed is built or proved again when it is needed.
+    nsc builds or proves again what was removed, when it is needed.
     """
 
 
@@ -60,7 +60,7 @@ def size_command() -> None:
 def clear_command(older_than: float) -> None:
     """Remove what is there, and say how much that frees.
 
-    What another process builds now is kept, and so are files that nsc did not write. Both are named.
+    Files that another process builds now are kept, and files that nsc did not write. Both are named.
     """
     folder = user_folder()
     removed, kept = clear(folder, older_than)

@@ -1,25 +1,28 @@
-"""nsc compile."""
+"""nsc compile, filter, header and engine: what is proved, written and built."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import click
 
-from nsc.cli.completing import some_of
-from nsc.cli.deploying import DEPLOYED, deploy_option, deployed_file
-from nsc.cli.outputs import Output, beside, certificate_option, check_json
+from nsc.cli.outputs import Output, beside, certificate_option, check_json, output_at
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     Limits,
     ResultOptions,
     counts_of,
-    how_to_use,
+    dtype_option,
     limit_options,
     list_option,
-    numbers_of,
+    real_option,
     relaxation_options,
     remove_redundant_option,
     result_options,
@@ -29,15 +32,32 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import certified, compile_network
-from nsc.compiler.package import replaces, write, write_file
+from nsc.compiler.header import compile_header
+from nsc.compiler.package import Package, check_file, replaces, replaces_file, write, write_file
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.selection import Selection
-from nsc.compiler.verify import CERTIFICATE_DIGEST
+from nsc.compiler.relaxed import cpp
+from nsc.compiler.verify import CERTIFICATE_DIGEST, Proof
+from nsc.compiler.windows import Window
+from nsc.compiler.windows.compiling import compile_filter
+from nsc.contract.exact import C_TYPES
+from nsc.contract.exact import ELEMENTS
+from nsc.contract.manifest import Manifest
 from nsc.contract.targets import TARGETS
-from nsc.join.deploying import served_dtypes
+from nsc.errors import INSTALL_TORCH
+from nsc.join.deploying import deployed_source, served_dtypes
 from nsc.runtime.build import nvrtc
+from nsc.runtime.build.cache import Artifact
 from nsc.runtime.relaxed.cubin import build_all
+from nsc.runtime.relaxed.engine import build
 from nsc.runtime.relaxed.kernel import Kernel
+from nsc.runtime.windows.kernel import FilterKernel
+from nsc.version import VERSION
+
+deploy_option = click.option(
+    "--deploy",
+    is_flag=True,
+    help="Write OUT/NAME_torch.cpp too: the operators for programs of torch that have no Python.",
+)
 
 
 @click.command("compile")
@@ -46,13 +66,13 @@ from nsc.runtime.relaxed.kernel import Kernel
 @wires_option
 @remove_redundant_option
 @relaxation_options
+@real_option
 @list_option(
     "--target",
     "targets",
+    known=TARGETS,
     default=("cpu",),
-    show_default=True,
     metavar="TARGET,…",
-    shell_complete=some_of(TARGETS),
     help=f"Targets to compile for: {', '.join(TARGETS)}.",
 )
 @list_option(
@@ -73,19 +93,12 @@ from nsc.runtime.relaxed.kernel import Kernel
 @unproved_option
 def compile_command(
     source: Source,
-    select: Selection | None,
-    wires: str | None,
-    remove_redundant: bool,
-    relaxation: Relaxation,
-    dtypes: tuple[str, ...],
-    targets: tuple[str, ...],
     architectures: tuple[str, ...],
-    single_file: bool,
     deploy: bool,
     certificate_file: Output | None,
     result: ResultOptions,
     limits: Limits,
-    unproved: bool,
+    **options: Any,
 ) -> None:
     """Prove a network, write its package to OUT/NAME and build it.
 
@@ -97,29 +110,18 @@ def compile_command(
     --dtype, --target and --arch take one value, several with commas, or are repeated.
     """
     check_json(result.as_json, certificate_file, "certificate")
-    start = time.perf_counter()
+    start, folder = time.perf_counter(), result.package_folder
     with reporting(result.verbose) as progress:
-        request = source.request(
-            progress,
-            relaxation=relaxation,
-            dtypes=dtypes,
-            targets=targets,
-            name=result.name,
-            unproved=unproved,
-            select=select,
-            wires=numbers_of("--wires", wires),
-            remove_redundant=remove_redundant,
-            single_file=single_file,
-        )
+        request = source.request(progress, name=result.name, **options)
         if architectures and "cuda" not in request.targets:
             raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
         if deploy and "cpu" not in request.targets:
             raise click.UsageError("--deploy is for processors: add --target cpu,cuda")
-        if deploy and single_file:
+        if deploy and request.single_file:
             raise click.UsageError(
                 "--deploy writes the kernel library into its source: leave out --single-file"
             )
-        if certificate_file and unproved:
+        if certificate_file and request.unproved:
             raise click.UsageError(
                 "--unproved asks for no proof, so there is no certificate: leave one of them out"
             )
@@ -132,53 +134,260 @@ def compile_command(
         artifacts = [kernel.build()] if "cpu" in request.targets else []
         for architecture in architectures:
             artifacts += build_all(kernel, architecture)
-        source_file = (
-            deployed_file(kernel.manifest, kernel, served_dtypes(kernel), result.folder) if deploy else None
-        )
+        sources = _deployed(kernel.manifest, kernel, served_dtypes(kernel), folder) if deploy else None
         progress.phase("write")
-        replaced = replaces(compiled.package, result.folder)
-        place = write(compiled.package, result.folder)
-        deployed = write_file(*source_file, result.folder) if source_file else None
+        written = _Written.of(compiled.package, sources, artifacts, folder)
         if certificate_file:
             click.echo(certificate_file.write(certificate.encode()), nl=False)
     seconds = time.perf_counter() - start
     if result.as_json:
         facts = {
-            "name": compiled.package.name,
-            "folder": str(place),
-            "replaced": replaced,
+            **written.facts(seconds),
             **counts_of(compiled.network),
             "proof": compiled.proof.facts(),
-            "binaries": [str(artifact.binary) for artifact in artifacts],
-            "deployed": deployed and str(deployed),
             "certificate": certificate_file and str(certificate_file.path),
             "targets": request.targets,
-            "cached": all(artifact.cached for artifact in artifacts),
-            "commands": [shlex.join(artifact.command) for artifact in artifacts],
-            "seconds": round(seconds, 3),
+            "cached": written.is_cached,
         }
         click.echo(json.dumps(facts, indent=1))
         return
-    network, proof = compiled.network, compiled.proof
-    built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
     with beside(certificate_file):
-        click.echo(f"{place}: {network.counts}")
-        click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
-        if proof.certificate:
-            click.echo(f"{CERTIFICATE_DIGEST}: {proof.certificate}")
-        if result.verbose:
-            for artifact in artifacts:
-                click.echo(shlex.join(artifact.command))
-        if replaced:
-            click.echo(f"replaced: {place} held another package")
+        click.echo(f"{written.place}: {compiled.network.counts}")
+        _say_proof(compiled.proof)
+        if compiled.proof.certificate:
+            click.echo(f"{CERTIFICATE_DIGEST}: {compiled.proof.certificate}")
         if "cuda" in request.targets and not architectures:
             click.echo(
                 "the CUDA kernels are built on first use; --arch sm_NN builds them now"
                 if nvrtc.is_installed()
                 else f"the CUDA kernels are written and cannot be built here, without CuPy: {nvrtc.INSTALL}"
             )
-        if deployed:
-            click.echo(DEPLOYED.format(deployed))
-        click.echo(
-            f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: {how_to_use(place)}"
-        )
+        built = "built before" if written.is_cached else "built"
+        written.say(built if artifacts else "written", seconds, result.verbose)
+
+
+@click.command("filter")
+@click.argument("size", metavar="AxB")
+@click.option("--median", is_flag=True, help="Select the median of an odd number of pixels.")
+@click.option("--rank", type=int, metavar="R", help="Select this rank; 0 the smallest, -1 the largest.")
+@dtype_option(ELEMENTS, "Types of pixels to build for now: {}. Others are built when first used.")
+@deploy_option
+@result_options
+@limit_options
+def filter_command(
+    size: str,
+    median: bool,
+    rank: int | None,
+    dtypes: tuple[str, ...],
+    deploy: bool,
+    result: ResultOptions,
+    limits: Limits,
+) -> None:
+    """Prove a rank filter of images, write its package to OUT/NAME and build it.
+
+    AxB is the window around each pixel, such as 3x3, 5x7 or 3x3x3.
+
+    --dtype takes one value, several with commas, or is repeated.
+    """
+    if median == (rank is not None):
+        raise click.UsageError("say what a filter selects of a window: --median or --rank R")
+    if deploy and not dtypes:
+        raise click.UsageError("--deploy builds for the types that --dtype lists: add --dtype float32")
+    window = Window.of(size, rank)
+    start, folder = time.perf_counter(), result.package_folder
+    with reporting(result.verbose) as progress:
+        compiled = compile_filter(window, result.name, VERSION, limits.budget(progress))
+        progress.phase("build")
+        kernel = FilterKernel(compiled.source)
+        artifacts = [kernel.build(dtype) for dtype in dtypes]
+        sources = _deployed(compiled.manifest, kernel, dtypes, folder) if deploy else None
+        progress.phase("write")
+        written = _Written.of(compiled.package, sources, artifacts, folder)
+    seconds = time.perf_counter() - start
+    whole, stages = compiled.proof.windows, compiled.proof.stages
+    if result.as_json:
+        facts = {
+            **written.facts(seconds),
+            "window": window.shape,
+            "rank": window.rank,
+            **counts_of(compiled.network),
+            "operations": compiled.operations,
+            "proofs": [proof.facts() for proof in whole],
+            "stages": [proof.facts() for proof in stages],
+        }
+        click.echo(json.dumps(facts, indent=1))
+        return
+    click.echo(f"{written.place}: {window.words}: {compiled.network.counts}")
+    click.echo(
+        f"shared with neighbours, {compiled.operations:g} minima and maxima a pixel, not "
+        f"{compiled.whole_operations}"
+    )
+    _say_proof(whole[0])
+    click.echo(f"proved too: {len(stages)} networks that it shares, with the lists that they read presorted")
+    built = f"built for {', '.join(dtypes)}" if dtypes else "written, built on first use"
+    written.say(built, seconds, result.verbose)
+
+
+@click.command("header")
+@network_options
+@selection_options
+@wires_option
+@remove_redundant_option
+@dtype_option(C_TYPES, "Types of values: {}.", default=("float32",))
+@result_options
+@limit_options
+@unproved_option
+def header_command(source: Source, result: ResultOptions, limits: Limits, **options: Any) -> None:
+    """Prove a network and write C functions that sort or select exactly, without dependencies, to OUT/NAME.h.
+
+    OUT is a folder, or the file itself if it ends in .h; - is standard output.
+
+    With --top-k, --median or --ranks only these values are stored. --wires names the wires on which a network
+    file leaves them. In the place of NETWORK a window such as 3x3, with --median or --rank R, gives the
+    functions of a filter of images.
+
+    --dtype takes one value, several with commas, or is repeated.
+    """
+    output, name = output_at(result.folder, "a header"), result.name
+    check_json(result.as_json, output, "header")
+    file = output.path
+    if file is not None and file.suffix == ".h":
+        if name not in (None, file.stem):
+            raise click.UsageError(f"the header is named twice, {file} and --name {name}: name it once")
+        output, name = Output(file.parent, output.format), file.stem
+    start = time.perf_counter()
+    with reporting(result.verbose) as progress:
+        request = source.request(progress, name=name, is_header=True, **options)
+        compiled = compile_header(request, limits.budget(progress))
+        if output.path is None:
+            click.echo(output.write(compiled.text.encode()), nl=False)
+            return
+        progress.phase("write")
+        written = f"{compiled.name}.h"
+        replaced = replaces_file(written, compiled.text, output.path)
+        place = write_file(written, compiled.text, output.path)
+    seconds = time.perf_counter() - start
+    if result.as_json:
+        facts = {
+            "name": compiled.name,
+            "header": str(place),
+            "replaced": replaced,
+            **counts_of(compiled.network),
+            "proof": compiled.proof.facts(),
+            "dtypes": request.dtypes,
+            "seconds": round(seconds, 3),
+        }
+        click.echo(json.dumps(facts, indent=1))
+        return
+    click.echo(f"{place}: {compiled.network.counts}")
+    _say_proof(compiled.proof)
+    if replaced:
+        click.echo(f"replaced: {place} held another header")
+    call = f"{compiled.name}_{request.dtypes[0]}(x, values)"
+    click.echo(f'written, in {seconds:.2f} s; use it with: #include "{place.name}" and {call}')
+
+
+@click.command("engine")
+@relaxation_options
+@real_option
+def engine_command(relaxation: Relaxation, dtypes: tuple[str, ...]) -> None:
+    """Build the engine of a relaxation, which runs any network without a build.
+
+    With it the first call of a new network takes milliseconds, and its proof. Each relaxation and each type
+    has an engine. Without this command the first call that needs an engine builds it.
+
+    --dtype takes one value, several with commas, or is repeated.
+    """
+    for dtype in dtypes:
+        start = time.perf_counter()
+        with reporting(False) as progress:
+            progress.phase("build")
+            artifact = build(relaxation.sigmoid, cpp.engine(relaxation, dtype))
+        built = "built before" if artifact.cached else f"built in {time.perf_counter() - start:.1f} s"
+        click.echo(f"the engine of {relaxation.describe()} in {dtype} is {built}")
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A package that was written, and what was built of it.
+
+    Attributes:
+        name, place: of the package.
+        replaced: whether another package was there.
+        deployed: the file of its source for programs without Python; None: there is none.
+        artifacts: its libraries.
+    """
+
+    name: str
+    place: Path
+    replaced: bool
+    deployed: Path | None
+    artifacts: Sequence[Artifact]
+
+    @classmethod
+    def of(
+        cls, package: Package, deployed: tuple[str, str] | None, artifacts: Sequence[Artifact], folder: Path
+    ) -> _Written:
+        """Write a package, and beside it its deployed source, a name and a text."""
+        replaced, place = replaces(package, folder), write(package, folder)
+        beside = None if deployed is None else write_file(*deployed, folder)
+        return cls(package.name, place, replaced, beside, artifacts)
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether nothing had to be built."""
+        return all(artifact.cached for artifact in self.artifacts)
+
+    def facts(self, seconds: float) -> dict[str, object]:
+        """Return what commands print of it in JSON."""
+        return {
+            "name": self.name,
+            "folder": str(self.place),
+            "replaced": self.replaced,
+            "deployed": self.deployed and str(self.deployed),
+            "binaries": [str(artifact.binary) for artifact in self.artifacts],
+            "commands": [shlex.join(artifact.command) for artifact in self.artifacts],
+            "seconds": round(seconds, 3),
+        }
+
+    def say(self, built: str, seconds: float, verbose: bool) -> None:
+        """Print what became of it, and how programs use it."""
+        for artifact in self.artifacts if verbose else ():
+            click.echo(shlex.join(artifact.command))
+        if self.replaced:
+            click.echo(f"replaced: {self.place} held another package")
+        if self.deployed:
+            click.echo(
+                f"{self.deployed}: for programs of torch without Python; its first lines say how to build it"
+            )
+        click.echo(f"{built}, in {seconds:.2f} s; use it with: {how_to_use(self.place)}")
+
+
+def _deployed(
+    manifest: Manifest, kernel: Kernel | FilterKernel, dtypes: Collection[str], folder: Path
+) -> tuple[str, str]:
+    """Return the name and the text of a package's deployed source, for some types of values.
+
+    Raises:
+        LoweringError: the folder has such a file that nsc did not write.
+    """
+    stem = f"{manifest.name}_torch"
+    name, text = f"{stem}.cpp", deployed_source(stem, f"{manifest.command} --deploy", {kernel: dtypes})
+    check_file(name, text, folder)
+    return name, text
+
+
+def _say_proof(proof: Proof) -> None:
+    click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
+
+
+def how_to_use(place: Path) -> str:
+    """Return how a program uses a package that a command wrote to a place, and what that needs."""
+    load, parts = f"nsc.load({str(place.absolute())!r})", place.parts
+    if all(part.isidentifier() for part in parts):
+        *folders, name = parts
+        line = f"from {'.'.join(folders)} import {name}" if folders else f"import {name}"
+        used = f"{line}, in a program beside {parts[0]}/; in others: {load}"
+    else:
+        used = load
+    return used if find_spec("torch") else f"{used}, once PyTorch is installed: {INSTALL_TORCH}"

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 
 import click
-from rich.table import Table
 
 from nsc.cli.outputs import Output, check_json, output_options
-from nsc.cli.reporting import Console, reporting, verbose_option
+from nsc.cli.reporting import print_table, reporting, verbose_option
 from nsc.cli.shared import (
-    EXIT_CODES,
     Limits,
     PropertyOptions,
     counts_of,
+    json_option,
     limit_options,
     property_options,
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.families import known, known_name
-from nsc.compiler.optimize import optimize
-from nsc.compiler.verify import Property, Verdict
-from nsc.compiler.verify import verify as verify_network
+from nsc.compiler.verify import Property
+from nsc.networks import proved_and_optimized
 from nsc.wording import count
 
 
@@ -51,7 +48,7 @@ def convert_command(source: Source, output: Output, verbose: bool) -> None:
 @property_options
 @limit_options
 @output_options
-@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+@json_option
 @verbose_option
 def optimize_command(
     source: Source,
@@ -70,16 +67,10 @@ def optimize_command(
     check_json(as_json, output, "network")
     with reporting(verbose) as progress:
         original = source.network(progress)
-        property_, budget = stated.property(original.n), limits.budget(progress)
-        proof = verify_network(original, property_, budget)
-        if proof.verdict is Verdict.PROVED:
-            progress.phase("optimise")
-            optimized = optimize(original, property_, budget)
-            progress.phase("write")
-            content = output.write_network(optimized.network)
-    if proof.verdict is not Verdict.PROVED:
-        click.echo(f"nsc: {proof.sentence()}, so nothing is written; see nsc verify", err=True)
-        sys.exit(EXIT_CODES[proof.verdict])
+        property_ = stated.property(original.n)
+        optimized = proved_and_optimized(original, property_, limits.budget(progress))
+        progress.phase("write")
+        content = output.write_network(optimized.network)
     output.finish(optimized.network, content)
     if as_json:
         counts = {
@@ -90,15 +81,18 @@ def optimize_command(
         }
         click.echo(json.dumps({"property": property_.name, **counts, **counts_of(optimized.network)}))
         return
-    table = Table(
-        title=f"{output.words}: {property_.name}, {count(original.n, 'wire')}", title_justify="left"
+    before, after, on_error = optimized.before, optimized.after, output.path is None
+    print_table(
+        f"{output.words}: {property_.name}, {count(original.n, 'wire')}",
+        ("", "before", "after"),
+        [
+            ("comparators", before.size, after.size),
+            ("layers", before.depth, after.depth),
+            ("half operations", before.half_operations, after.half_operations),
+        ],
+        wide="",
+        err=on_error,
     )
-    for column in ("", "before", "after"):
-        table.add_column(column, justify="right" if column else "left")
-    for row, key in (("comparators", "size"), ("layers", "depth"), ("half operations", "half_operations")):
-        table.add_row(row, *(f"{getattr(part, key):,}" for part in (optimized.before, optimized.after)))
-    on_error = output.path is None
-    Console(stderr=on_error).print(table)
     if optimized.known is not None:
         click.echo(optimized.known.words, err=on_error)
         if optimized.known.size < optimized.network.size:

@@ -4,41 +4,29 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from nsc.cli.outputs import Output, output_at
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     Limits,
-    is_given,
     limit_options,
-    numbers_of,
+    relaxation_options,
     selection_options,
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.drawing import PICTURES, Start, gather, picture, render_page
-from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.selection import Selection
 
 PAGE = "html"
 # What draw writes, by the suffix of a file.
 SUFFIXES = {".html": PAGE, ".svg": "svg", ".tex": "tikz", ".tikz": "tikz", **PICTURES}
 FORMATS = list(dict.fromkeys(SUFFIXES.values()))
-# Options that a picture does not have.
-_OF_PAGES = (
-    "top_k",
-    "median",
-    "ranks",
-    "wires",
-    "relaxation",
-    "art_lambda",
-    "error_free",
-    "steepness",
-    "time_limit",
-    "max_memory",
-)
+# The parameters that pictures have too.
+_OF_PICTURES = {"net", "second", "alias", "n", "format", "index_base", "out", "to", "verbose"}
 
 
 @click.command("draw")
@@ -59,34 +47,20 @@ _OF_PAGES = (
 )
 @selection_options
 @wires_option
-@click.option(
-    "--relaxation",
-    type=click.Choice(list(SIGMOIDS)),
-    default="logistic",
-    show_default=True,
-    help="How the page softens comparators first, and its generated source always.",
-)
-@click.option("--art-lambda", type=float, default=0.25, show_default=True, help="Its strength λ, in [0, 1).")
-@click.option("--error-free", is_flag=True, help="Exact values and a 0/1 P, with soft gradients.")
+@relaxation_options
 @click.option(
     "--steepness", type=float, help="Its steepness; default: 2 × depth / N, for the page's inputs 1 … N."
 )
 @limit_options
 @verbose_option
-@click.pass_context
 def draw_command(
-    context: click.Context,
     source: Source,
     out: Path | None,
     to: str | None,
-    select: Selection | None,
-    wires: str | None,
-    relaxation: str,
-    art_lambda: float,
-    error_free: bool,
     steepness: float | None,
     limits: Limits,
     verbose: bool,
+    **options: Any,
 ) -> None:
     """Draw a network: as a page to explore in a browser, or as a picture.
 
@@ -94,16 +68,21 @@ def draw_command(
     network in every format, generated source, bounds and the proof. A network that does not sort is drawn
     with where it fails. A page shows at most 128 wires.
 
-    With --top-k, --median or --ranks, the page shows what these ranks need of the network.
+    With --top-k, --median or --ranks, the page shows what these ranks need of the network. The relaxation is
+    the one that the page begins with, and that its generated source has.
     OUT is written whole or not at all; an existing OUT is replaced. .png and .pdf need matplotlib.
     """
     output = _output(out, to)
     if output is not None and output.format != PAGE:
-        given = [name for name in _OF_PAGES if is_given(context, name)]
+        context = click.get_current_context()
+        given = [
+            param.opts[-1]
+            for param in context.command.params
+            if param.name not in _OF_PICTURES
+            and context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+        ]
         if given:
-            raise click.UsageError(
-                f"--{given[0].replace('_', '-')} is for a page, -o NAME.html, not for {output.words}"
-            )
+            raise click.UsageError(f"{given[0]} is for a page, -o NAME.html, not for {output.words}")
         with reporting(verbose) as progress:
             network = source.network(progress)
             progress.phase("write")
@@ -114,12 +93,7 @@ def draw_command(
         said = network.counts
     else:
         with reporting(verbose) as progress:
-            request = source.request(
-                progress,
-                relaxation=Relaxation(relaxation, art_lambda, error_free),
-                select=select,
-                wires=numbers_of("--wires", wires),
-            )
+            request = source.request(progress, **options)
             facts = gather(request, Start(steepness=steepness), limits.budget(progress))
             output = output or Output(Path(f"{facts.name}.html"), PAGE)
             content = output.write(render_page(facts).encode())

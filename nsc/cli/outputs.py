@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -18,8 +18,6 @@ from nsc.compiler.drawing import PICTURES
 from nsc.compiler.formats import format_of_path, losses, save, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Output:
 
     @property
     def words(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return "standard output" if self.path is None else str(self.path)
 
     def write(self, content: bytes) -> bytes:
@@ -112,16 +110,15 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def certificate_option(function: F) -> F:
-    """Give a command --certificate, as its argument `certificate_file`: an Output or None."""
-    return click.option(
-        "--certificate",
-        "certificate_file",
-        type=click.Path(path_type=Path, allow_dash=True),
-        callback=lambda _context, _option, path: None if path is None else output_at(path, "a certificate"),
-        help="Write the proof as a text that tools/check_certificate.py checks, if the network is proved; "
-        "- is standard output, the verdict then goes to standard error.",
-    )(function)
+# Gives a command an Output or None, as its argument `certificate_file`.
+certificate_option = click.option(
+    "--certificate",
+    "certificate_file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    callback=lambda _context, _option, path: None if path is None else output_at(path, "a certificate"),
+    help="Write the proof as a text that tools/check_certificate.py checks, if the network is proved; "
+    "- is standard output, the verdict then goes to standard error.",
+)
 
 
 def beside(output: Output | None) -> contextlib.AbstractContextManager[Any]:

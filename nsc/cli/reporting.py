@@ -1,21 +1,19 @@
-"""Reporting: the progress of long commands, on standard error."""
+"""Reporting: tables, and the progress of long commands on standard error."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
 
 import click
 from rich import console, progress
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from nsc.compiler.progress import SILENT, Progress
 from nsc.runtime.build.notice import LATE, silence
-
-F = TypeVar("F", bound=Callable[..., object])
 
 # Seconds between two counts: on a terminal, which forgets them, and in lines, which stay.
 _TERMINAL_PAUSE = 0.1
@@ -27,6 +25,31 @@ class Console(console.Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], wide: str, err: bool = False
+) -> None:
+    """Print a table, in which numbers stand right and None is a dash.
+
+    Args:
+        title: above it.
+        columns: their titles.
+        rows: their cells.
+        wide: the column that a narrow terminal cuts into lines.
+        err: whether it goes to standard error.
+    """
+    table = Table(title=title, title_justify="left")
+    for column, cells in zip(columns, zip(*rows, strict=True), strict=True):
+        is_text = any(isinstance(cell, str) for cell in cells)
+        table.add_column(
+            column, justify="left" if is_text else "right", no_wrap=column != wide, overflow="fold"
+        )
+    for row in rows:
+        table.add_row(
+            *("–" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row)
+        )
+    Console(stderr=err).print(table)
 
 
 class _Reporter:
@@ -83,8 +106,9 @@ def _late_line(shown: Console) -> Iterator[Callable[[str], None]]:
         line.stop()
 
 
-def verbose_option(function: F) -> F:
-    """Give a command --verbose."""
-    return click.option(
-        "-v", "--verbose", is_flag=True, help="Print each phase on standard error, a line each."
-    )(function)
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Print each phase on standard error, a line each; of a build the command too.",
+)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
 from nsc.cli import completing
+from nsc.cli.interrupts import INTERRUPTED
 from nsc.cli.outputs import Output, check_json, output_options
 from nsc.cli.reporting import reporting, verbose_option
-from nsc.cli.shared import EXIT_CODES, PropertyOptions, counts_of, property_options
+from nsc.cli.shared import EXIT_CODES, PropertyOptions, counts_of, json_option, property_options
 from nsc.compiler.describe import describe
 from nsc.compiler.formats import save
 from nsc.compiler.network import Network
@@ -22,7 +22,6 @@ from nsc.compiler.optimize import counts, records_of
 from nsc.compiler.search import Goal, Objective, State, known_network, state_of_json
 from nsc.compiler.verify import Verdict
 from nsc.errors import NetworkError
-from nsc.interrupts import INTERRUPTED
 from nsc.join.searching import work
 from nsc.join.workers import workers
 from nsc.searching import KNOWN, Searched, begin, rounds
@@ -76,7 +75,7 @@ _PAUSE = 5.0
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster, whose workers search instead.")
 @output_options
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@json_option
 @verbose_option
 def search_command(
     n: int | None,
@@ -226,25 +225,15 @@ def _finish(found: Searched, first: Network | None, output: Output, as_json: boo
         }
         click.echo(json.dumps(facts))
     else:
-        on_error = output.path is None
-        for line in _lines(found, first, output, seconds):
-            click.echo(line, err=on_error)
-        if records is not None:
-            click.echo(records.words, err=on_error)
+        lines = [
+            f"{output.words}: {goal.words(network)}",
+            f"{proof.sentence()}: {network.counts}, by {proof.method}",
+            *([] if first is None else [f"began with {goal.words(first)}"]),
+            f"{count(state.tried, 'candidate')} in {count(state.rounds, 'round')} of seed {state.seed}, "
+            f"{seconds:.1f} s",
+            *([] if records is None else [records.words]),
+        ]
+        click.echo("\n".join(lines), err=output.path is None)
     if found.interrupted:
         click.echo("nsc: interrupted", err=True)
     sys.exit(INTERRUPTED if found.interrupted else EXIT_CODES[proof.verdict])
-
-
-def _lines(found: Searched, first: Network | None, output: Output, seconds: float) -> Iterator[str]:
-    state, goal, network, proof = found.state, found.state.goal, found.network, found.proof
-    assert network is not None
-    assert proof is not None
-    yield f"{output.words}: {goal.words(network)}"
-    yield f"{proof.sentence()}: {network.counts}, by {proof.method}"
-    if first is not None:
-        yield f"began with {goal.words(first)}"
-    yield (
-        f"{count(state.tried, 'candidate')} in {count(state.rounds, 'round')} of seed {state.seed}, "
-        f"{seconds:.1f} s"
-    )

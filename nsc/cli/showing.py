@@ -1,4 +1,4 @@
-"""nsc list, show and explain."""
+"""nsc list, records, show and explain."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import json
 from dataclasses import asdict
 
 import click
-from rich.table import Table
 from rich.text import Text
 
-from nsc.cli.reporting import Console
+from nsc.cli.reporting import Console, print_table
+from nsc.cli.shared import json_option
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.diagram import bands, in_ascii, knuth_diagram
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families import FAMILIES, KINDS, LIST_DATE, Found
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import records_of, top_k_candidates
 from nsc.compiler.schedule import TERMS, explain, schedule
-from nsc.compiler.verify import sort
+from nsc.compiler.verify import parse, sort
 from nsc.errors import NetworkError
+from nsc.networks import records
 from nsc.wording import count
 
 # Of a diagram in the terminal, which has a column for one comparator or a few.
 MOST_WIRES, MOST_COMPARATORS = 64, 1 << 14
+_LIST = f"B. Dobbelaere's lists as of {LIST_DATE}"
 
 
 @click.command("list")
 @click.option("--n", type=int, default=16, show_default=True, help="Number of wires.")
 @click.option("--top-k", type=int, metavar="K", help="List the constructions for the K largest instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def list_command(n: int, top_k: int | None, as_json: bool) -> None:
     """List the families with their size and depth at N wires.
 
@@ -53,20 +55,11 @@ def _list_families(n: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"n": n, "families": rows}, indent=1))
         return
-    table = Table(title=f"Families at n = {n}", title_justify="left")
-    table.add_column("family", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("depth", justify="right", no_wrap=True)
-    table.add_column("")
-    for name, row in rows.items():
-        size, depth = row["size"], row["depth"]
-        table.add_row(
-            name,
-            "–" if size is None else f"{size:,}",
-            "–" if depth is None else str(depth),
-            str(row["summary"]).removeprefix("Return ").rstrip("."),
-        )
-    Console().print(table)
+    cells = [
+        (name, row["size"], row["depth"], str(row["summary"]).removeprefix("Return ").rstrip("."))
+        for name, row in rows.items()
+    ]
+    print_table(f"Families at n = {n}", ("family", "size", "depth", ""), cells, wide="")
 
 
 def _list_top_k(n: int, k: int, as_json: bool) -> None:
@@ -83,13 +76,71 @@ def _list_top_k(n: int, k: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"n": n, "k": k, "candidates": rows}, indent=1))
         return
-    table = Table(title=f"The largest of {n}" if k == 1 else f"The {k} largest of {n}", title_justify="left")
-    table.add_column("construction")
-    for column in ("comparators", "half operations", "depth", "live wires"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for name, *costs in (row.values() for row in rows):
-        table.add_row(str(name), *(f"{cost:,}" for cost in costs))
-    Console().print(table)
+    columns = ("construction", "comparators", "half operations", "depth", "live wires")
+    title = f"The largest of {n}" if k == 1 else f"The {k} largest of {n}"
+    print_table(title, columns, [[*row.values()] for row in rows], wide="construction")
+
+
+@click.command("records")
+@click.option("--n", type=int, metavar="N", help="Show the best known networks on N wires instead.")
+@json_option
+def records_command(n: int | None, as_json: bool) -> None:
+    """List the sorters and medians of nsc that are smaller than the published ones, and who found them.
+
+    With --n N: list the best known sorters and medians on N wires, those that no other beats in both
+    comparators and layers, with the lower bounds, and the networks for the k largest values that were found
+    by search. Every command takes the name of one of these networks, such as sort_53_414_20, as its NETWORK.
+    """
+    listed = [_facts(entry) for entry in records(n)]
+    if n is not None:
+        _list_best(n, listed, as_json)
+    elif as_json:
+        click.echo(json.dumps({"list_date": LIST_DATE, "smaller": listed}, indent=1))
+    else:
+        _print_records("Networks smaller than published", listed, ("published", "depth", "by", "date"))
+        click.echo(f"published: the smallest of so many layers or fewer, in {_LIST}")
+        click.echo("prove one: nsc verify sort_27_152_13, nsc verify median_26_99_12 --property median")
+
+
+def _list_best(n: int, listed: list[dict[str, object]], as_json: bool) -> None:
+    bounds = {kind: records_of(parse(kind, n)) for kind in KINDS}
+    of_kind = {kind: [entry for entry in listed if entry["property"] == kind] for kind in KINDS}
+    selections = [entry for entry in listed if entry["property"] not in KINDS]
+    if as_json:
+        facts: dict[str, object] = {
+            kind: None if (record := bounds[kind]) is None else {**asdict(record), "networks": of_kind[kind]}
+            for kind in KINDS
+        }
+        facts["selections"] = selections
+        click.echo(json.dumps({"n": n, "list_date": LIST_DATE, **facts}, indent=1))
+        return
+    for kind in KINDS:
+        record = bounds[kind]
+        if of_kind[kind]:
+            _print_records(f"The best known networks, {kind}", of_kind[kind])
+        if record is not None:
+            click.echo(f"{kind}: {record.words}")
+    if selections:
+        _print_records("Networks for the k largest values", selections)
+    if of_kind["sort"]:
+        click.echo(f"published: {_LIST}, which name the authors")
+
+
+def _print_records(
+    title: str, rows: list[dict[str, object]], keys: tuple[str, ...] = ("depth", "by")
+) -> None:
+    keys = ("name", "size", *keys)
+    columns = ["found by" if key == "by" else key for key in keys]
+    cells = [["published" if row[key] is None else row[key] for key in keys] for row in rows]
+    print_table(title, columns, cells, wide="found by")
+
+
+def _facts(entry: Found) -> dict[str, object]:
+    network = entry.network
+    counts = {"n": network.n, "size": network.size, "depth": network.depth}
+    facts: dict[str, object] = {"name": entry.name, "property": entry.kind, **counts, "by": entry.by}
+    made = {"published": entry.published, "date": entry.date, "how": entry.how}
+    return facts if entry.by is None else {**facts, **made}
 
 
 @click.command("show")
@@ -108,7 +159,7 @@ def show_command(source: Source) -> None:
         click.echo(f"no diagram: {comparators}, at most {MOST_COMPARATORS:,} fit a terminal")
     else:
         _draw(network)
-    click.echo(f"{network.counts}")
+    click.echo(network.counts)
 
 
 def _draw(network: Network) -> None:
@@ -132,7 +183,7 @@ def _coloured(diagram: str) -> Text:
 
 @click.command("explain")
 @network_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def explain_command(source: Source, as_json: bool) -> None:
     """Show how a network is scheduled: codelets, comparators per wire loaded, light cones.
 

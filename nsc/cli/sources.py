@@ -77,14 +77,8 @@ class Source:
         """Return a request to compile the network; standard input is read here."""
         if self.name == STANDARD:
             return Request(self.network(progress), self.n, version=VERSION, **settings)
-        return Request(
-            self.name,
-            self.n,
-            version=VERSION,
-            format=self.format,
-            index_base=self.index_base,
-            **settings,
-        )
+        settings |= {"format": self.format, "index_base": self.index_base}
+        return Request(self.name, self.n, version=VERSION, **settings)
 
 
 def network_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from nsc.cli.shared import (
     Limits,
     PropertyOptions,
     counts_of,
+    json_option,
     limit_options,
     property_options,
 )
@@ -65,7 +66,7 @@ _CLAIMS = {RelaxedManifest.kind: relaxed_claim, FilterManifest.kind: filter_clai
     help="Check a proof that --json printed against this network, instead of proving anew.",
 )
 @certificate_option
-@click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
+@json_option
 @verbose_option
 def verify_command(
     source: Source,
@@ -80,10 +81,10 @@ def verify_command(
     """Decide whether a network sorts, or has another property: proved, refuted or unproved.
 
     NETWORK may also be a folder that nsc compile wrote. Then its network is proved anew, and its kernels are
-    run: values and P where they are exact, and exact sorts, on all 0-1 inputs or on those of the reachable
-    sets, and gradients on random samples.
+    run: values and P where they are exact, and exact sorts, on all 0-1 inputs or on the inputs of the
+    reachable sets, and gradients on random samples.
 
-    Of sorters and medians, the best known size and depth and the lower bounds are printed too.
+    For sorters and medians the best known size and depth and the lower bounds are printed too.
 
     A refuted network comes with a counterexample, and with the comparator that would mend it, if one alone
     does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
@@ -117,7 +118,10 @@ def verify_command(
             proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
     with beside(certificate_file):
         if as_json:
-            causes = {} if failure is None else _causes(failure)
+            causes: dict[str, object] = {}
+            if failure is not None:
+                mend = None if failure.mend is None else failure.mend.words
+                causes = {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": mend}
             known = {"best_known": None if records is None else asdict(records)}
             click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes, **known}))
         else:
@@ -173,11 +177,6 @@ def _proof(
     budget.progress.phase("write the certificate")
     click.echo(certificate_file.write(certificate.encode()), nl=False)
     return proof
-
-
-def _causes(failure: Failure) -> dict[str, object]:
-    mend = None if failure.mend is None else failure.mend.words
-    return {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": mend}
 
 
 def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> None:

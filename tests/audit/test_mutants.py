@@ -21,7 +21,7 @@ import nsc.templates
 from nsc import library
 from nsc.audit import laws, relaxed
 from nsc.audit.windows import filter_claim
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.contract.manifest import read_files
 from nsc.join.budget import budget_of
 from nsc.join.on_demand import exact_kernel, exact_kernel_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.compiler.formats import FORMATS
 
 FILES = ["__init__.py", "manifest.json", "network.json", "proof.json"]

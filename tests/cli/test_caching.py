@@ -1,13 +1,10 @@
-"""nsc cache."""
+"""nsc cache: entries that are not listed, or files that are removed and are not nsc's."""
 
 import os
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from commands import call, check_refused, process
-from terminal import at_a_terminal
 
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
@@ -77,12 +74,8 @@ def test_the_folder_of_another_user_is_not_cleared(place):
     assert len(list(place.glob("*.so"))) == 1
 
 
-@pytest.mark.slow("commands are started")
-def test_the_output_is_plain_in_a_pipe_and_at_a_terminal(place):
+@pytest.mark.slow("a command is started")
+def test_the_output_of_the_process_is_plain(place):
     build("bitonic_4")
-    piped = process("cache", "list")
-    assert (piped.returncode, piped.stderr) == (0, "")
-    assert piped.stdout.replace("\n", "").isprintable()
-    code, out, shown = at_a_terminal([sys.executable, "-m", "nsc", "cache", "list"])
-    assert (code, out.decode(), shown) == (0, piped.stdout, b"")
-    assert Path(process("cache", "where").stdout.strip()) == place
+    listed = process("cache", "list")
+    assert (listed.returncode, listed.stdout, listed.stderr) == (0, call("cache", "list")[0], "")

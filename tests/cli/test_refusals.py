@@ -1,4 +1,4 @@
-"""Bad input: one message, exit code 2, nothing written."""
+"""Bad input that is taken, refused in several messages or in Python's words, or that leaves files."""
 
 import shlex
 from pathlib import Path
@@ -39,13 +39,10 @@ BAD_LINES = [
     "compile bitonic --n 4 --art-lambda 1",
     "compile bitonic --n 4 --art-lambda nan",
     "compile bitonic --n 4 --art-lambda x",
-    "compile bitonic --n 4 --dtype int8",
-    "compile bitonic --n 4 --target tpu",
     "compile bitonic --n 4 --target c",
     "compile bitonic --n 4 --deploy --target cuda",
     "compile bitonic --n 4 --deploy --single-file",
     "compile bitonic --n 4 --deploy yes",
-    "header bitonic --n 4 --dtype float16",
     "header bitonic --n 4 --error-free",
     "header",
     "filter",
@@ -65,11 +62,9 @@ BAD_LINES = [
     "compile bitonic --n 4 --top-k 5",
     "compile bitonic --n 4 --top-k two",
     "compile bitonic --n 4 --top-k 2 --median",
-    "compile bitonic --n 4 --ranks 1,1",
     "compile bitonic --n 4 --ranks ١",
     "compile bitonic --n 4 --ranks 4",
     "compile bitonic --n 4 --ranks 1,",
-    "compile bitonic --n 4 --wires 1",
     "compile bitonic --n 4 --median",
     "compile bitonic --n 5 --median --wires 1,2",
     "compile missing.json",
@@ -83,7 +78,6 @@ BAD_LINES = [
     f"verify {'x' * 5000}",
     "compile bitonic --n 4 --dtype float32,int8",
     "compile bitonic --n 4 --target cpu,,cuda",
-    "compile bitonic --n 4 --arch sm_90",
     "explain",
     "explain bitonic",
     "list --top-k 9 --n 8",
@@ -143,6 +137,7 @@ def test_errors_of_the_command_name_options(line):
     Path("two.txt").write_text("[(0,1),(0,1)]", encoding="utf-8")
     Path("four.json").write_text(SORTER, encoding="utf-8")
     Path("mine/bitonic_4").mkdir(parents=True)
+    check_refused(line.split())
     _, err = call(*line.split(), code=2)
     assert IN_OPTIONS[line] in err
 
@@ -206,7 +201,6 @@ def test_a_foreign_folder_is_kept():
     assert paths() == before
 
 
-@pytest.mark.slow("commands build")
 @pytest.mark.parametrize(
     ("compiler", "message"),
     [
@@ -215,8 +209,8 @@ def test_a_foreign_folder_is_kept():
         ("g++ -Wfoo", "g++: error: unrecognized command-line option"),
     ],
 )
-def test_a_missing_or_broken_compiler_is_an_error(compiler, message):
-    result = process("compile", "bitonic", "--n", 4, NSC_CXX=compiler)
-    assert (result.returncode, result.stdout, paths()) == (2, "", [])
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
+def test_a_missing_or_broken_compiler_is_an_error(compiler, message, monkeypatch):
+    monkeypatch.setenv("NSC_CXX", compiler)
+    out, err = call("compile", "bitonic", "--n", 4, code=2)
+    assert (out, paths()) == ("", [])
+    assert message in err

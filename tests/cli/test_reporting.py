@@ -1,4 +1,4 @@
-"""Progress: a line per phase in a pipe with --verbose, phase and counts on a terminal."""
+"""Progress that is missing or repeated, that goes to standard output, or that a terminal keeps."""
 
 import json
 import re
@@ -115,7 +115,10 @@ def test_a_terminal_shows_the_phase_of_a_long_proof_and_removes_it():
 
 @pytest.mark.parametrize(
     ("words", "term"),
-    [(("verify", "best", "--n", "6"), "xterm-256color"), (LONG, "dumb")],
+    [
+        (("verify", "best", "--n", "6"), "xterm-256color"),
+        pytest.param(LONG, "dumb", marks=pytest.mark.nightly("another terminal waits for a proof")),
+    ],
     ids=["short", "dumb"],
 )
 def test_a_terminal_shows_nothing_of_a_short_proof_or_where_it_cannot_remove_it(words, term):

@@ -1,4 +1,4 @@
-"""nsc search: what is written and said, going on from a state, Ctrl-C, refusals."""
+"""nsc search: a network or a state that is lost or replaced, searches that end too late or too soon."""
 
 import json
 import os

@@ -1,8 +1,9 @@
-"""Standard output, pipes, devices and links in the place of a file; outputs that nobody reads any more."""
+"""Outputs to standard output, pipes and links that lose or mix text, or replace what they name."""
 
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,6 @@ def four():
     Path("four.json").write_text(SORTER, encoding="utf-8")
 
 
-def shell(text):
-    """Run a line of bash, with nsc as a command; return the exit code, standard output and error."""
-    line = f'set -o pipefail; nsc() {{ "{sys.executable}" -m nsc "$@"; }}; {text}'
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.mark.parametrize("line", WRITERS)
 def test_a_dash_is_standard_output(line):
     out, _ = call(*line.replace("OUT", "-").split())
@@ -43,18 +37,21 @@ def test_a_dash_is_standard_output(line):
     assert set(paths()) & {"-", "generated/-", "generated/four_4.h"} == set()
 
 
-@pytest.mark.slow("commands are started")
 @pytest.mark.parametrize("line", NO_FOLDER)
 def test_a_pipe_gets_the_whole_text(line):
-    words = line.replace("OUT", "pipe.json")
-    code, out, _ = shell(f"mkfifo pipe.json; cat pipe.json > copy & nsc {words} >&2 && wait && cat copy")
-    assert (code, out[: len(WRITERS[line])]) == (0, WRITERS[line])
+    os.mkfifo("pipe.json")
+    with ThreadPoolExecutor() as readers:
+        text = readers.submit(Path("pipe.json").read_text)
+        call(*line.replace("OUT", "pipe.json").split())
+        assert text.result(60).startswith(WRITERS[line])
 
 
 @pytest.mark.slow("commands are started")
 def test_a_file_that_is_standard_output_keeps_what_it_has():
     Path("log").write_text("keep\n", encoding="utf-8")
-    assert shell("nsc verify four.json --certificate /dev/stdout >> log")[0] == 0
+    command = [sys.executable, "-m", "nsc", "verify", "four.json", "--certificate", "/dev/stdout"]
+    with open("log", "a") as log:
+        subprocess.run(command, stdout=log, check=True, timeout=120)
     text = Path("log").read_text(encoding="utf-8")
     assert text.startswith("keep\nnsc-certificate 1\n")
     assert text.endswith("end\n")
@@ -70,21 +67,21 @@ def test_a_link_is_followed_and_a_device_stays_one():
     assert not Path("/dev/null.search.json").exists()
 
 
-@pytest.mark.parametrize("words", ["verify four.json --certificate -", "compile four.json --certificate -"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "verify four.json --json --certificate -",
+        "compile four.json --json --certificate -",
+        "header four.json --json -o -",
+        "compile four.json -o -",
+    ],
+)
 def test_one_text_goes_to_standard_output(words):
-    check_refused([*words.split(), "--json"])
-    check_refused(["compile", "four.json", "-o", "-"])
-
-
-@pytest.mark.parametrize("words", ["header four.json --json -o -", "compile four.json -o -"])
-def test_what_is_no_single_text_is_refused(words):
     check_refused(words.split())
 
 
 @pytest.mark.slow("commands are started")
-@pytest.mark.parametrize(
-    "line", ["verify four.json", "show four.json", "list", "--help", "verify --help", "convert four.json"]
-)
+@pytest.mark.parametrize("line", ["verify four.json", "list", "--help"])
 def test_a_closed_pipe_is_no_refutation(line):
     reader, writer = os.pipe()
     os.close(reader)

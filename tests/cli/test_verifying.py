@@ -1,4 +1,4 @@
-"""nsc verify: proofs, counterexamples, stored proofs, packages."""
+"""nsc verify: a wrong verdict or exit code, a false stored proof or certificate, a wrong kernel."""
 
 import hashlib
 import json
@@ -21,7 +21,6 @@ def test_the_exit_code_of_verify_is_its_verdict():
     Path("sorter.json").write_text(SORTER, encoding="utf-8")
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     assert call("verify", "sorter.json")[0].startswith("sorts: 4 wires, 5 comparators, 3 layers\nmethod: ")
-    assert call("verify", "sorter.json") is not None
     assert call("verify", "bitonic", "--n", 100)[0].startswith("sorts: 100 wires")
     out, err = call("verify", "not.txt", code=1)
     assert out.startswith("does not sort: 3 wires, 2 comparators, 2 layers\n")
@@ -36,15 +35,10 @@ def test_the_exit_code_of_verify_is_its_verdict():
     assert unproved.startswith("unproved: ")
 
 
-def test_verify_exit_codes_of_the_process():
+def test_a_refutation_is_the_exit_code_of_the_process():
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
-    for words, code in (
-        (["not.txt"], 1),
-        (["pairwise", "--n", 64, "--time-limit", 0], 3),
-    ):
-        result = process("verify", *words)
-        assert result.returncode == code
-        assert "Traceback" not in result.stderr
+    result = process("verify", "not.txt")
+    assert (result.returncode, result.stderr) == (1, "")
 
 
 def test_verify_prints_json():
@@ -178,10 +172,6 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     call("compile", "bitonic", "--n", 4, "--name", "wrong")
     out, _ = call("verify", "generated/wrong", code=1)
     assert "built kernel, float32, values and P: 0-1 input 0 0 0 0 comes out wrong" in out
-
-
-def test_verify_takes_a_family_in_the_place_of_a_file():
-    assert call("verify", "bitonic", "--n", 8)[0].startswith("sorts: 8 wires")
 
 
 def test_a_cut_log_is_noted_on_standard_error():

@@ -229,7 +229,7 @@ def test_headers_name_a_command_that_writes_the_same_package(request_, command):
 # ------------------------------------------------------------------------------------------ imports
 
 
-@pytest.mark.parametrize("module", ["nsc", "nsc.cli", "nsc.compiler.driver"])
+@pytest.mark.parametrize("module", ["nsc", "nsc.cli.main", "nsc.compiler.driver"])
 def test_torch_is_not_imported_before_it_is_needed(module):
     code = f"import sys, {module}; sys.exit(int('torch' in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from device import FIRST_OF_13, NEWEST, OLDEST, Compiler
 
 from nsc import library
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.naming import Head

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import nsc
 from nsc import library as library_folder
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.contract.routings import ROUTINGS, Payload
 from nsc.contract.windows import MODES
 from nsc.errors import LoweringError

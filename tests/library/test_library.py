@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import nsc
 from nsc import library
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.compiler.driver import compile_network
 from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS

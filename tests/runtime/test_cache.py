@@ -20,7 +20,7 @@ import pytest
 from terminal import at_a_terminal
 
 import nsc
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.compiler.passes import canonical
 from nsc.compiler.verify import saved, verify
 from nsc.compiler.windows import Window

@@ -15,7 +15,7 @@ import torch
 from click.testing import CliRunner
 
 import nsc
-from nsc.cli import main
+from nsc.cli.main import main
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
 from nsc.contract.manifest import TABLES

@@ -1,4 +1,4 @@
-"""nsc doctor: on a machine where all is well, and where something is missing, broken or another user's."""
+"""nsc doctor: a page that calls something well that is missing or broken, or that breaks off."""
 
 import json
 import os
@@ -8,32 +8,42 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import check_refused, process
+from commands import call, check_refused, process
 
 import nsc
-from nsc.errors import INSTALL_TORCH
+from nsc.cli.doctor import _cache
+from nsc.errors import INSTALL_TORCH, BuildError
 
 pytestmark = pytest.mark.slow("kernels are built")
-MORE = pytest.mark.nightly("more compilers build whole kernels")
 
 NAMES = ["nsc", "platform", "variables", "compiler", "torch", "cuda", "cache", "kernel"]
 # The command in a process without some modules.
-WITHOUT = "import sys\nfor name in {}: sys.modules[name] = None\nfrom nsc.cli import main\nmain(['doctor'])"
+WITHOUT = """import sys
+for name in ("torch", "ziglang"):
+    sys.modules[name] = None
+from nsc.cli.main import main
+main(["doctor"])
+"""
 
 
-def lines(result, code):
+def found_in(page, code):
     """Return what a doctor found of each thing, as its mark and its text, after a look at its page."""
-    assert result.returncode == code, result.stdout + result.stderr
-    assert "Traceback" not in result.stdout + result.stderr
-    assert result.stdout.replace("\n", "").isprintable()
-    *page, last = result.stdout.splitlines()
-    found = {line[8:17].rstrip(): (line[:6].rstrip(), line[19:]) for line in page if line[0] != " "}
+    assert page.replace("\n", "").isprintable()
+    *lines, last = page.splitlines()
+    found = {line[8:17].rstrip(): (line[:6].rstrip(), line[19:]) for line in lines if line[0] != " "}
     assert list(found) == NAMES
     marks = [mark for mark, _ in found.values()]
     assert set(marks) <= {"ok", "not ok"}
     assert (marks.count("not ok") > 0) == (code == 1)
     assert last == (f"not ok: {marks.count('not ok')} of {len(marks)}" if code else "all is well")
     return found
+
+
+def wrong_in(result):
+    """Return what the doctor of a process found, and the names of what is not well."""
+    assert (result.returncode, "Traceback" in result.stdout + result.stderr) == (1, False), result
+    found = found_in(result.stdout, 1)
+    return found, [name for name, (mark, _) in found.items() if mark == "not ok"]
 
 
 def compiler(text):
@@ -47,28 +57,35 @@ def compiler(text):
     return str(path)
 
 
-def test_where_all_is_well(tmp_path):
-    place = tmp_path / "cache"
-    found = lines(process("doctor", NSC_CACHE_DIR=str(place)), 0)
+def test_where_all_is_well(cache):
+    found = found_in(call("doctor")[0], 0)
     assert found["nsc"][1].startswith(f"{nsc.__version__} in {Path(nsc.__file__).parent}; Python 3.")
-    assert "which the first build makes" in found["cache"][1]
     assert "sorts; its gradients are the reference's" in found["kernel"][1]
-    again = process("doctor", "--json", NSC_CACHE_DIR=str(place))
-    facts = {finding["name"]: finding for finding in json.loads(again.stdout)}
-    assert (again.returncode, list(facts)) == (0, NAMES)
-    assert (facts["cache"]["ok"], facts["cache"]["text"]) == (True, str(place))
+    facts = {finding["name"]: finding for finding in json.loads(call("doctor", "--json")[0])}
+    assert list(facts) == NAMES
+    assert (facts["cache"]["ok"], facts["cache"]["text"]) == (True, str(cache))
+    check_refused(["doctor", "me"])
+    check_refused(["doctor", "--fast"])
+
+
+def test_a_cache_folder_that_is_not_there_or_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
+    assert _cache() == f"{tmp_path / 'cache'}, which the first build makes"
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(BuildError, match=f"nothing can be written in {tmp_path / 'cache'}"):
+        _cache()
 
 
 def test_without_torch_and_without_a_compiler(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT.format(["torch", "ziglang"])],
+        [sys.executable, "-c", WITHOUT],
         capture_output=True,
         text=True,
         timeout=120,
         env={**os.environ, "PATH": str(tmp_path)},
     )
-    found = lines(done, 1)
-    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["compiler", "kernel"]
+    found, wrong = wrong_in(done)
+    assert wrong == ["compiler", "kernel"]
     assert "Install g++ or clang, or pip install ziglang" in found["compiler"][1]
     assert found["torch"] == ("ok", f"not installed; operators need it: {INSTALL_TORCH}")
 
@@ -83,48 +100,30 @@ BROKEN = {
 @pytest.mark.parametrize("words", BROKEN)
 def test_a_compiler_that_is_broken(words, tmp_path):
     result = process("doctor", NSC_CXX=compiler(BROKEN[words]), NSC_CACHE_DIR=str(tmp_path / "cache"))
-    found = lines(result, 1)
-    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["kernel"]
+    assert wrong_in(result)[1] == ["kernel"]
     assert words in result.stdout
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives folders away")
-def test_a_cache_of_another_user(tmp_path):
+def test_a_torch_that_cannot_be_imported_and_a_cache_of_another_user(tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch_cpu.so: cannot open')")
     place = tmp_path / "cache"
     place.mkdir()
     os.chown(place, 12345, -1)
-    found = lines(process("doctor", NSC_CACHE_DIR=str(place)), 1)
-    mark, text = found["cache"]
-    assert mark == "not ok"
-    assert f"{place} belongs to user 12345, and this process to user 0" in text
-    assert found["kernel"][0] == "ok"
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    found, wrong = wrong_in(process("doctor", PYTHONPATH=path, NSC_CACHE_DIR=str(place)))
+    assert wrong == ["torch", "cache"]
+    assert found["torch"][1] == "OSError: libtorch_cpu.so: cannot open"
+    assert f"{place} belongs to user 12345, and this process to user 0" in found["cache"][1]
     assert list(place.iterdir()) == []
 
 
-def test_what_is_broken_beyond_nsc_ends_no_page(tmp_path):
-    """A torch that cannot be imported, and a cache folder that is a file."""
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch_cpu.so: cannot open')")
-    (tmp_path / "cache").write_text("a file")
-    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    result = process("doctor", PYTHONPATH=path, NSC_CACHE_DIR=str(tmp_path / "cache"))
-    found = lines(result, 1)
-    assert [name for name, (mark, _) in found.items() if mark == "not ok"] == ["torch", "cache", "kernel"]
-    assert found["torch"][1] == "OSError: libtorch_cpu.so: cannot open"
-    assert f"nothing can be written in {tmp_path / 'cache'}" in found["cache"][1]
-
-
-@MORE
+@pytest.mark.nightly("another compiler builds whole kernels")
 def test_the_compiler_that_is_a_package(tmp_path):
     pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
     empty = tmp_path / "bin"
     empty.mkdir()
     result = process("doctor", PATH=str(empty), NSC_CACHE_DIR=str(tmp_path / "cache"))
-    found = lines(result, 0)
-    assert found["compiler"][1].startswith("clang version")
+    assert found_in(result.stdout, 0)["compiler"][1].startswith("clang version")
     assert shutil.which("g++") is None or "ziglang c++" in result.stdout
-
-
-def test_wrong_words_are_refused():
-    check_refused(["doctor", "me"])
-    check_refused(["doctor", "--fast"])

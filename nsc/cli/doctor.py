@@ -1,15 +1,17 @@
-"""Doctor: what a report of a defect needs to say of this machine, and whether a kernel works here."""
+"""nsc doctor: what a report of a defect needs to say of this machine, and whether a kernel works here."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from nsc.audit.relaxed import relaxed_claim
+from nsc.cli.shared import json_option
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.errors import INSTALL_TORCH, BuildError, ToolchainError
@@ -24,39 +26,37 @@ from nsc.wording import count
 _VARIABLES = ("NSC_CXX", "CXX", "NSC_CXXFLAGS", "NSC_CACHE_DIR")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What was found of one thing.
+@click.command("doctor")
+@json_option
+def doctor_command(as_json: bool) -> None:
+    """Say what nsc finds on this machine, and test whether it works here: a page for a bug report.
 
-    Attributes:
-        name: the thing.
-        ok: whether it is well.
-        text: what was found; where it is not well, what to do.
+    A network is proved and its kernels are built and compared with the reference. Each line is ok or not ok.
+    Exit code: 0 if nothing is not ok.
     """
-
-    name: str
-    ok: bool
-    text: str
-
-
-def findings() -> Iterator[Finding]:
-    """Yield what is found of each thing; no defect of the machine ends this with an error.
-
-    Cost: a few seconds, in which a kernel is built and torch is imported.
-
-    >>> found = findings()
-    >>> next(found).name, next(found).name
-    ('nsc', 'platform')
-    """
+    found = []
     for look in (_nsc, _platform, _variables, _compiler, _torch, _cuda, _cache, _kernel):
+        name = look.__name__[1:]
         try:
-            yield Finding(look.__name__[1:], True, look())
+            ok, text = True, look()
         except Exception as error:  # of whatever kind: the page goes on
-            yield Finding(look.__name__[1:], False, f"{type(error).__name__}: {error}")
+            ok, text = False, f"{type(error).__name__}: {error}"
+        found.append({"name": name, "ok": ok, "text": text})
+        if not as_json:
+            start = f"{'ok' if ok else 'not ok':6}  {name:9}  "
+            click.echo(start + text.replace("\n", f"\n{' ' * len(start)}"))
+            sys.stdout.flush()  # what comes next takes seconds
+    wrong = sum(not finding["ok"] for finding in found)
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+    else:
+        click.echo(f"not ok: {wrong} of {len(found)}" if wrong else "all is well")
+    sys.exit(1 if wrong else 0)
 
 
 def _nsc() -> str:
-    return f"{VERSION} in {Path(__file__).parent}; Python {platform.python_version()}, {sys.executable}"
+    folder = Path(__file__).parents[1]
+    return f"{VERSION} in {folder}; Python {platform.python_version()}, {sys.executable}"
 
 
 def _platform() -> str:
@@ -104,7 +104,7 @@ def _cache() -> str:
 
 
 def _kernel() -> str:
-    """Build the kernels of a network, and compare them with the network and the plain reference."""
+    """Build the kernels of a network, and compare them with the network and the reference."""
     files = compile_network(Request("bitonic", 8, version=VERSION), budget_of()).package.files
     checks = list(relaxed_claim(files).check(budget_of()))
     wrong = [check.sentence() for check in checks if check.wrong]
