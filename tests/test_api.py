@@ -1,4 +1,4 @@
-"""Public functions: the forms of a network they take, public names, and one compilation per request."""
+"""Public functions: a form of a network that one refuses, a missing name, a request compiled twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks by their names, and smaller ones, without torch."""
+"""Networks in Python: another than named, a smaller or found one that is wrong, an import of torch."""
 
 from __future__ import annotations
 

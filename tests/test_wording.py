@@ -1,4 +1,4 @@
-"""Messages: arguments in Python's words or as options, counts and articles."""
+"""Messages that name arguments in the other language, or with a wrong plural or article."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from nsc.cli import completing
 from nsc.cli.interrupts import INTERRUPTED
 from nsc.cli.outputs import Output, check_json, output_options
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import EXIT_CODES, PropertyOptions, counts_of, json_option, property_options
+from nsc.cli.sources import complete_networks
 from nsc.compiler.describe import describe
 from nsc.compiler.formats import save
 from nsc.compiler.network import Network
@@ -48,7 +48,7 @@ _PAUSE = 5.0
     "--from",
     "origin",
     metavar="NETWORK|known",
-    shell_complete=completing.networks,
+    shell_complete=complete_networks,
     help="Begin with this file or family, or with the best that nsc knows; default: with random networks.",
 )
 @click.option(

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from nsc.cli.completing import some_of
 from nsc.cli.reporting import verbose_option
 from nsc.cli.sources import STANDARD
 from nsc.compiler import selection
@@ -47,6 +47,25 @@ def _grouped(
     return decorate
 
 
+def some_of(
+    words: Collection[str],
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return the completer of an option that lists some of the words, with commas."""
+
+    def complete(
+        _context: click.Context, _parameter: click.Parameter, beginning: str
+    ) -> list[CompletionItem]:
+        before, comma, last = beginning.rpartition(",")
+        chosen = before.split(",")
+        return [
+            CompletionItem(f"{before}{comma}{word}")
+            for word in words
+            if word.startswith(last) and word not in chosen
+        ]
+
+    return complete
+
+
 def list_option(
     *names: str,
     known: Collection[str] | None = None,
@@ -56,7 +75,7 @@ def list_option(
 ) -> Callable[[F], F]:
     """Give a command an option that lists words, with commas or by repetition; each word counts once.
 
-    Others than known words are refused, with a note behind the known ones.
+    Other words than the known ones are refused, with a note behind the known ones.
     """
 
     def split(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:

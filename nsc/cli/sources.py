@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from nsc.cli import completing
 from nsc.compiler.describe import describe, is_family
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families import FAMILIES, KINDS, known_networks, selected
 from nsc.compiler.formats import read_stream, readable
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
@@ -24,6 +26,9 @@ from nsc.version import VERSION
 
 # Names standard input, or output, in the place of a file.
 STANDARD = "-"
+
+# Names of files that a shell takes as they are.
+_PLAIN = re.compile(r"[\w./+~-]+")
 
 _MISSING = "give a network: a family with --n N, a known network, a network file, or - for standard input"
 
@@ -81,6 +86,34 @@ class Source:
         return Request(self.name, self.n, version=VERSION, **settings)
 
 
+def complete_networks(
+    _context: click.Context, _parameter: click.Parameter, beginning: str
+) -> list[CompletionItem]:
+    """Return the families and files whose names begin so; where no family does, the shell looks for files.
+
+    The networks of the lists are many, so they are offered where the word before their numbers is complete. A
+    shell that is told to look for files shows nothing else, so beside families the files are listed here.
+    """
+    families = [name for name in FAMILIES if name.startswith(beginning)]
+    for kind in (*KINDS, *selected()):
+        if beginning.startswith(f"{kind.partition('-')[0]}_"):
+            families += [name for name in known_networks(kind) if name.startswith(beginning)]
+    if not families:
+        return [CompletionItem(beginning, type="file")]
+    return [CompletionItem(name) for name in (*families, *_files(beginning))]
+
+
+def _files(beginning: str) -> Iterator[str]:
+    """Yield the files of this folder whose names begin so, but for those that begin with a dot."""
+    try:
+        names = sorted(entry.name for entry in os.scandir() if entry.is_file())
+    except OSError:  # the folder is gone
+        return
+    for name in names:
+        if name.startswith(beginning) and not name.startswith(".") and _PLAIN.fullmatch(name):
+            yield name
+
+
 def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a network, as its argument `source`.
 
@@ -88,7 +121,7 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     what else stands there is the command's own next argument, `target`, if it has one.
     """
 
-    @click.argument("net", metavar="NETWORK", required=False, shell_complete=completing.networks)
+    @click.argument("net", metavar="NETWORK", required=False, shell_complete=complete_networks)
     @click.argument("second", metavar="[N]", required=False)
     @click.option("--net", "alias", metavar="NETWORK", help="The network, in the place of the argument.")
     @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")

@@ -70,11 +70,10 @@ class RankFilter2d(torch.nn.Module):
         is_relaxed = flag("relaxed", relaxed, OperandTypeError)
         if not is_relaxed and (steepness is not None or flag("learnable", learnable, OperandTypeError)):
             raise OperandError(f"{type(self).__name__}: steepness and learnable are for relaxed=True")
-        self.relaxation = (
-            Layer(self.filter.selector(torch.get_default_dtype()), steepness, learnable)
-            if is_relaxed
-            else None
-        )
+        self.relaxation = None
+        if is_relaxed:
+            selector = self.filter.selector(torch.get_default_dtype())
+            self.relaxation = Layer(selector, steepness, learnable, type(self).__name__)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the filtered images."""

@@ -45,8 +45,11 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
 
     log_steepness: Tensor | None
 
-    def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
+    def __init__(
+        self, operator: AnyOperator, steepness: float | None, learnable: bool, caller: str | None = None
+    ) -> None:
         super().__init__()
+        caller = caller or type(self).__name__
         is_parameter = flag("learnable", learnable, OperandTypeError)
         made = torch.empty(0)
         # The dtype and the device of the parameters of other layers that are made at the same time.
@@ -55,7 +58,7 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         if steepness is None and default is None:
             if is_parameter:
                 raise OperandError(
-                    f"{type(self).__name__}: a learnable steepness starts from a number, and each size has "
+                    f"{caller}: a learnable steepness starts from a number, and each size has "
                     f"another default: add {argument('steepness', 10.0)}"
                 )
             self.register_buffer("log_steepness", None)
@@ -67,7 +70,7 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
                 if start is None
                 else (OperandError, shown_number(steepness))
             )
-            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
+            raise kind(f"{caller}: steepness must be a number, finite and above 0, got {value}")
         # FSDP2 takes parameters that have an axis, and a dtype in common.
         log = torch.tensor([math.log(start)], dtype=None if is_parameter else torch.float64)
         if is_parameter:

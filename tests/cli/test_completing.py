@@ -14,9 +14,10 @@ from pathlib import Path
 import click
 import pytest
 
-from nsc.cli.completing import networks, some_of
 from nsc.cli.drawing import FORMATS as DRAWN
 from nsc.cli.main import main
+from nsc.cli.shared import some_of
+from nsc.cli.sources import complete_networks
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import readable, writable
 
@@ -139,4 +140,4 @@ def test_files_of_a_folder_that_is_gone_are_none(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    assert [item.value for item in networks(None, None, "bes")] == ["best"]
+    assert [item.value for item in complete_networks(None, None, "bes")] == ["best"]

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import paths, process, start
+from commands import call, paths, process, start
 
 import nsc
 
@@ -71,11 +71,10 @@ def test_an_ended_proof_leaves_nothing_behind(ending):
 
 def test_a_time_limit_ends_a_proof_with_nothing_written():
     start = time.monotonic()
-    result = process(
-        "optimize", "pairwise", "--n", 200, "--property", "median", "-o", "small.json", "--time-limit", 1
-    )
-    assert (result.returncode, result.stdout, paths()) == (3, "", [])
-    assert "unproved" in result.stderr
+    words = "optimize", "pairwise", "--n", 200, "--property", "median", "-o", "small.json"
+    out, err = call(*words, "--time-limit", 1, code=3)
+    assert (out, paths()) == ("", [])
+    assert "unproved" in err
     assert time.monotonic() - start < 15
 
 

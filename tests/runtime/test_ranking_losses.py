@@ -1,4 +1,4 @@
-"""Losses of rankings: at a large steepness they are the measures of scipy and scikit-learn."""
+"""Losses of rankings: another value or gradient than by definition, scipy or scikit-learn."""
 
 from __future__ import annotations
 
@@ -200,15 +200,14 @@ def test_a_model_that_starts_at_zero_learns_as_one_that_starts_at_random():
     target = features @ torch.tensor([1.0, -2.0, 0.5, 0.0])
     loss, reached = SpearmanLoss("bitonic", 8), []
     for start in (torch.zeros(4), torch.randn(4, generator=generator)):
-        for optimiser, rate in ((torch.optim.SGD, 0.02), (torch.optim.Adam, 0.05)):
-            weight = start.clone().requires_grad_()
-            step = optimiser([weight], lr=rate)
-            for _ in range(300):
-                step.zero_grad()
-                value = loss(features @ weight, target)
-                value.backward()
-                step.step()
-            reached.append(value.item())
+        weight = start.clone().requires_grad_()
+        optimiser = torch.optim.Adam([weight], lr=0.05)
+        for _ in range(300):
+            optimiser.zero_grad()
+            value = loss(features @ weight, target)
+            value.backward()
+            optimiser.step()
+        reached.append(value.item())
     assert max(reached) < 0.1, reached
 
 

@@ -1,4 +1,4 @@
-"""Statistics of relaxed sorted values: at a large steepness they are torch's, NumPy's and scipy's."""
+"""Statistics of relaxed sorted values: others than torch's, NumPy's and scipy's at a large steepness."""
 
 from __future__ import annotations
 
