@@ -39,8 +39,7 @@ from nsc.compiler.relaxed import cpp
 from nsc.compiler.verify import CERTIFICATE_DIGEST, Proof
 from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
-from nsc.contract.exact import C_TYPES
-from nsc.contract.exact import ELEMENTS
+from nsc.contract.exact import C_TYPES, ELEMENTS
 from nsc.contract.manifest import Manifest
 from nsc.contract.targets import TARGETS
 from nsc.errors import INSTALL_TORCH

@@ -113,7 +113,7 @@ def test_a_torch_that_cannot_be_imported_and_a_cache_of_another_user(tmp_path):
     os.chown(place, 12345, -1)
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
     found, wrong = wrong_in(process("doctor", PYTHONPATH=path, NSC_CACHE_DIR=str(place)))
-    assert wrong == ["torch", "cache"]
+    assert wrong == ["torch", "cache", "kernel"]
     assert found["torch"][1] == "OSError: libtorch_cpu.so: cannot open"
     assert f"{place} belongs to user 12345, and this process to user 0" in found["cache"][1]
     assert list(place.iterdir()) == []
