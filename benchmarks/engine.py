@@ -30,7 +30,7 @@ from nsc.contract.tables import NetworkTables
 from nsc.runtime.build import prebuilt
 from nsc.runtime.build.cache import opened
 from nsc.runtime.build.prebuilt import LEVELS
-from nsc.runtime.relaxed.engine import Engine
+from nsc.runtime.relaxed.library import Engine
 
 RESULTS = Path(__file__).parent / "results" / "engine.md"
 SIZES = ((8, 200), (16, 100), (32, 100), (64, 16), (128, 16), (512, 2), (1024, 1))

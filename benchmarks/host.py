@@ -21,6 +21,7 @@ import torch
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.runtime.relaxed import cuda, cuda_program
+from nsc.runtime.relaxed.call import Call
 from nsc.runtime.relaxed.kernel import Kernel, register_kernel
 
 NETWORKS = (("bitonic", 16), ("bitonic", 128))
@@ -67,17 +68,13 @@ def _stand_in(folder: Path) -> None:
 
 def calls_of(kernel: Kernel) -> dict[str, Callable[[], object]]:
     """Return the calls of training: P forward and backward, and the cross entropy with its gradients."""
-    n, spec = kernel.n, kernel.spec
-    x, steepness = torch.randn(BATCH, n), torch.tensor(2.0).expand(BATCH)
-    target, gradient = x.argsort(-1), torch.randn(BATCH, n, n)
+    x, steepness = torch.randn(BATCH, kernel.n), torch.tensor(2.0).expand(BATCH)
+    of_p, gradient = Call(x, steepness, None, "permutation", kernel), torch.randn(BATCH, kernel.n, kernel.n)
+    of_loss = Call(x, steepness, x.argsort(-1), "cross_entropy", kernel)
     return {
-        "P": lambda: cuda.relax_unchecked(x, steepness, None, "permutation", spec),
-        "P backward": lambda: cuda.relax_backward_unchecked(
-            None, gradient, x, steepness, None, "permutation", spec
-        ),
-        "cross entropy and gradients": lambda: cuda.loss_unchecked(
-            x, steepness, target, "cross_entropy", spec
-        ),
+        "P": lambda: cuda.relax(of_p),
+        "P backward": lambda: cuda.relax_backward(of_p, None, gradient),
+        "cross entropy and gradients": lambda: cuda.loss(of_loss),
     }
 
 

@@ -18,7 +18,7 @@ from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 from docs.names import with_names  # noqa: E402
 from examples.explorers import families, frame, records, write_pages  # noqa: E402
 from nsc.api import Options  # noqa: E402
-from nsc.operators.lists import ListOptions  # noqa: E402
+from nsc.operators.samples import ListOptions  # noqa: E402
 from nsc.operators.targets import LossOptions, RowLossOptions  # noqa: E402
 from nsc.version import VERSION  # noqa: E402
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
-    from nsc.runtime.dispatch.written_out import plain_torch
+    from nsc.runtime.dispatch.ways import plain_torch
     from nsc.searching import search
     from nsc.sizes import Sizes, compile_sizes
 
@@ -67,7 +67,7 @@ _HOMES = {
     "nsc.operators.operator": ("Operator",),
     "nsc.operators.selector": ("Selector",),
     "nsc.operators.sorter": ("Sorter",),
-    "nsc.runtime.dispatch.written_out": ("plain_torch",),
+    "nsc.runtime.dispatch.ways": ("plain_torch",),
     "nsc.searching": ("search",),
     "nsc.sizes": ("Sizes", "compile_sizes"),
 }

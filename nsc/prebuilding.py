@@ -16,7 +16,7 @@ from nsc.compiler.relaxed import cpp
 from nsc.errors import NscError
 from nsc.runtime.build.prebuilt import LEVELS, file_name
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.relaxed.engine import engine_name
+from nsc.runtime.relaxed.library import engine_name
 
 
 @click.command()

@@ -18,13 +18,9 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import MAX_WIRES
 from nsc.contract.routings import LOSSES
 from nsc.errors import LoweringError, NetworkError, OperandError
-from nsc.operators.arrangement import Arrangement, arrangement_of
 from nsc.operators.classes import sizes_of
-from nsc.operators.lists import Lengths, Mask
-from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import axis_of, check_dense, k_of
-from nsc.operators.operator import Operator
-from nsc.operators.packaged import Attribute
+from nsc.operators.operator import Attribute, Operator, on_demand
 from nsc.operators.ragged import Ragged, ragged_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import LossOptions, Target
@@ -185,23 +181,12 @@ class Sizes(Attribute):
 class SorterUpTo(Sorter):
     """A Sorter that takes fewer values than its network has wires, with +∞ in the place of the others."""
 
-    def _arranged(
-        self, method: str, x: Tensor, dim: int, lengths: Lengths = None, mask: Mask = None, fill: float = 0
-    ) -> Arrangement:
-        self._operands.check_dense(method, "x", x)
-        caller = f"{self.name}.{method}"
-        axis = axis_of(caller, x, None, dim)
-        wires = wires_of(self, x.shape[axis] if x.dim() else 1)
-        if wires is None:
-            return super()._arranged(method, x, dim, lengths, mask, fill)
-        return arrangement_of(caller, x, axis, lengths, mask, self._fill(method, fill), wires)
+    _takes_fewer = True
 
 
 def wires_of(sorter: Sorter, m: int) -> int | None:
     """Return how many wires m values are arranged for; None: they are as many as the sorter has."""
-    # A trace that knew whether wires are missing would be another one where none is.
-    is_whole = not torch.compiler.is_compiling() and m == sorter.n
-    return None if is_whole or not isinstance(sorter, SorterUpTo) else sorter.n
+    return sorter._operands.wires_for(m)
 
 
 def _size_of(m: int, most: int | None) -> int | None:

@@ -19,8 +19,8 @@ from benchmarks.gpu.events import DEVICE
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.runtime.relaxed import cuda, reference
+from nsc.runtime.relaxed.call import Call, has_gradient, is_loss, payload_of
 from nsc.runtime.relaxed.kernel import Kernel
-from nsc.runtime.relaxed.shapes import has_gradient, is_loss, payload_of
 
 # Error against the reference in float64, relative to the largest entry. The C++ kernels are off by up to 5e-5
 # on these samples. Next to a tie the slope of the activation replacement trick changes so fast that float32
@@ -96,8 +96,8 @@ def _target(form: Payload, ranks: Tensor) -> Tensor:
 def _run(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
     """Return the results of the kernels on samples: values, the routed output, and the gradients."""
     inputs = s.x, s.steepness, s.payload, s.routing, kernel.spec
-    values, routed = cuda.relax_unchecked(*inputs)
-    gradients = cuda.relax_backward_unchecked(s.values_grad, s.routed_grad, *inputs)
+    values, routed = cuda.relax(Call.of(*inputs))
+    gradients = cuda.relax_backward(Call.of(*inputs), s.values_grad, s.routed_grad)
     return _named(values, routed, *gradients)
 
 
@@ -335,7 +335,7 @@ def check_graph(subject: Subject, batch: int) -> Iterator[str]:
     samples = _draw("permutation", batch, subject.n)
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     with torch.cuda.stream(side):
-        cuda.relax_unchecked(samples.x, samples.steepness, None, samples.routing, kernel.spec)
+        cuda.relax(Call.of(samples.x, samples.steepness, None, samples.routing, kernel.spec))
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

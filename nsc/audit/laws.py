@@ -21,8 +21,8 @@ from torch.overrides import TorchFunctionMode
 from nsc.compiler.verify import MANY_WIRES
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload, Routing
 from nsc.runtime.relaxed import cpu, reference
+from nsc.runtime.relaxed.call import Call, real_of
 from nsc.runtime.relaxed.kernel import Kernel
-from nsc.runtime.relaxed.shapes import real_of
 
 # Samples at once: more than two registers have lanes, so that some lanes of a kernel are idle. Their matrices
 # P have so many numbers at most, and the matrices that a loss is worked out of.
@@ -108,7 +108,7 @@ def _forward(
     assert library is not None
     count = library.functions[real_of(operands.x.dtype)].kept(routing.code, len(operands.x))
     kept = operands.x.new_empty(count) if count else None
-    values, routed = cpu.relax_unchecked(*operands, routing.name, kernel.spec, kept)
+    values, routed = cpu.relax(Call(*operands, routing.name, kernel), kept)
     return (values, values.new_empty(len(values), 0) if routed is None else routed), kept
 
 
@@ -121,14 +121,8 @@ def _gradients(
     with_steepness: bool = True,
 ) -> list[Tensor]:
     """Return the gradients of the operands that have one; `grads` are of the results, and a loss has none."""
-    spec, (x, steepness, payload) = kernel.spec, operands
-    if routing.is_loss:
-        assert payload is not None
-        found = cpu.loss_unchecked(x, steepness, payload, routing.name, spec, with_steepness)[1:]
-    else:
-        found = cpu.relax_backward_unchecked(
-            *grads, x, steepness, payload, routing.name, spec, with_steepness, kept=kept
-        )
+    call, needs = Call(*operands, routing.name, kernel), (with_steepness, True)
+    found = cpu.loss(call, needs)[1:] if routing.is_loss else cpu.relax_backward(call, *grads, needs, kept)
     return [each for each in found if each is not None]
 
 
@@ -274,7 +268,7 @@ def _laws_of_a_loss(kernel: Kernel, routing: Routing, operands: _Operands, bound
     wanted, at_target = losses.detach(), operands._replace(payload=target)
     results, _ = _forward(kernel, routing, at_target)
     yield f"{what} is wrong", _is_close(results[1], wanted, bound)
-    with_gradient = cpu.loss_unchecked(*operands[:2], target, routing.name, kernel.spec)[0]
+    with_gradient = cpu.loss(Call(*at_target, routing.name, kernel))[0]
     yield f"{what} is another with its gradient", _is_close(with_gradient, wanted, bound)
     gradients = _gradients(kernel, routing, at_target, (None, None))
     through = _gradients(kernel, permutation, operands, (None, of_p.to(operands.x.dtype)))

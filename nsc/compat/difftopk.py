@@ -20,8 +20,9 @@ from nsc.compiler.network import Network
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.top_k import compared_of, losses_of, positive_of, weights_of
 from nsc.operators.operands import check_dense
+from nsc.operators.samples import by_samples
 from nsc.operators.selector import Selector
-from nsc.operators.sharding import Axes, by_samples
+from nsc.operators.sharding import Axes
 from nsc.operators.targets import reduced
 from nsc.wording import count
 

@@ -14,9 +14,8 @@ from nsc.compat.networks import Layer, ShapeError, UnknownNameError, network_of
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.selection import top_k
-from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import check_dense
-from nsc.operators.operator import Operator
+from nsc.operators.operator import Operator, on_demand
 from nsc.operators.sorter import Sorter
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 

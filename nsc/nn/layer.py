@@ -18,8 +18,7 @@ from nsc.compiler.describe import Named, is_family
 from nsc.errors import LoweringError, NetworkError, OperandError, OperandTypeError
 from nsc.nn import functional
 from nsc.operators.operands import k_of
-from nsc.operators.operator import Operator
-from nsc.operators.packaged import Attribute
+from nsc.operators.operator import Attribute, Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 from nsc.runtime.dispatch.ways import PLAIN, way_of

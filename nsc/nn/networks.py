@@ -13,7 +13,7 @@ from nsc.compiler.selection import Selection
 from nsc.errors import LoweringError, OperandTypeError
 from nsc.nn.layer import Layer, SortingLayer, refuse_options
 from nsc.operators.exact import Sorted
-from nsc.operators.lists import Lengths, ListOptions, Mask
+from nsc.operators.samples import Lengths, ListOptions, Mask
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import LossOptions, RowLossOptions, Target

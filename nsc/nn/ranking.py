@@ -12,7 +12,7 @@ from nsc.compiler.describe import Named
 from nsc.nn.functional.entries import check_known
 from nsc.nn.functional.ranking import GAINS, LINKS, WAYS, list_rank_loss
 from nsc.nn.layer import SortingLayer, watch
-from nsc.operators.lists import Lengths, Mask
+from nsc.operators.samples import Lengths, Mask
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_reduction
 from nsc.sizes import Sizes

@@ -14,7 +14,7 @@ from nsc.errors import OperandTypeError
 from nsc.nn.functional.entries import check_known
 from nsc.nn.functional.statistics import RULES, levels_of, proportion_of
 from nsc.nn.layer import SortingLayer
-from nsc.operators.lists import Lengths, Mask
+from nsc.operators.samples import Lengths, Mask
 from nsc.operators.sorter import Sorter
 from nsc.sizes import Sizes
 

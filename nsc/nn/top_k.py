@@ -18,8 +18,9 @@ from nsc.nn.functional.entries import check_known
 from nsc.nn.layer import Layer, call, refuse_options
 from nsc.operators.operands import check_dense
 from nsc.operators.operator import Operator
+from nsc.operators.samples import by_samples
 from nsc.operators.selector import Selector
-from nsc.operators.sharding import Axes, by_samples
+from nsc.operators.sharding import Axes
 from nsc.operators.targets import check_reduction, reduced
 from nsc.runtime.dispatch.ways import Way, way_of
 from nsc.wording import count

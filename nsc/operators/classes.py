@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nsc.contract.routings import ROUTINGS
-from nsc.runtime.dispatch.by_class import Classes, SizeClass
+from nsc.runtime.relaxed.call import Classes, SizeClass
 from nsc.runtime.relaxed.kernel import Kernel
 
 # Fewer wires than this are not worth a class.
@@ -42,7 +42,7 @@ def classes_of(kernel: Kernel, counts: Tensor, routing: str) -> Classes:
         counts: (batch,), the entries of each sample, which stand in front.
         routing: a key of ROUTINGS.
     """
-    whole = (SizeClass(kernel.spec, kernel.n, None, counts),)
+    whole = (SizeClass(kernel, None, counts),)
     if len(counts) * _work(kernel, kernel.n, routing) < _WORTH:
         return whole
     places = list(_cut(kernel, counts, routing))
@@ -50,13 +50,11 @@ def classes_of(kernel: Kernel, counts: Tensor, routing: str) -> Classes:
         return whole
     from nsc.join.on_demand import kernel_of_first_wires  # a package is loaded without the compiler
 
-    specs = [
-        kernel.spec if size == kernel.n else kernel_of_first_wires(kernel.spec, size).spec
-        for size, _ in places
-    ]
     return tuple(
-        SizeClass(spec, size, chosen, counts[chosen])
-        for spec, (size, chosen) in zip(specs, places, strict=True)
+        SizeClass(
+            kernel if size == kernel.n else kernel_of_first_wires(kernel.spec, size), chosen, counts[chosen]
+        )
+        for size, chosen in places
     )
 
 

@@ -21,8 +21,7 @@ from nsc.join.on_demand import exact_kernel, exact_kernel_of, exact_kind
 from nsc.operators.operands import axis_of
 from nsc.runtime.choosing import serve
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
-from nsc.runtime.dispatch.ways import PLAIN, way_of
-from nsc.runtime.dispatch.written_out import is_written_out
+from nsc.runtime.dispatch.ways import PLAIN, is_written_out, way_of
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.exact.kernel import ExactFunction, ExactKernel, places_fit
 from nsc.runtime.exact.sorting import CpuSort, ExactSort, TorchSort

@@ -15,10 +15,12 @@ from nsc.contract.windows import MODES, MOST_CHANNELS, Folded, Window, fold, win
 from nsc.errors import ToolchainError
 from nsc.join.on_demand import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
-from nsc.operators.sharding import Axes, by_samples, is_dtensor
+from nsc.operators.samples import by_samples
+from nsc.operators.sharding import Axes, is_dtensor
 from nsc.runtime.devices.pool import thread_pool
-from nsc.runtime.dispatch.autograd import dense
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
+from nsc.runtime.dispatch.relaxed import dense
+from nsc.runtime.dispatch.ways import PLAIN, is_written_out, way_of
 from nsc.runtime.relaxed.devices import DEVICES
 from nsc.runtime.windows.kernel import FilterKernel, Images
 
@@ -27,7 +29,7 @@ _loaded: dict[str, tuple[Window, FilterKernel]] = {}
 
 
 def keep(window: Window, kernel: FilterKernel) -> str:
-    """Keep the kernel of a package, and return the name by which `filtered` finds it in this process.
+    """Keep the kernel of a package, and return the name by which `filter_images` finds it in this process.
 
     Compiled and exported programs hold the name. It states the window, so a process that has not loaded the
     package compiles a kernel for it.
@@ -63,8 +65,10 @@ def sizes_of(window: Window) -> tuple[int, ...]:
     return window.shape if window.planes > 1 else window.shape[1:]
 
 
-def _windows(key: str, mode: str, cval: float, origin: Sequence[int]) -> Windows:
-    return Windows(sizes_of(_window_of(key)), tuple(origin), mode, cval)
+def _windows(x: Tensor, key: str, mode: str, cval: float, whole_cval: int, origin: Sequence[int]) -> Windows:
+    """Return the windows that the arguments of `nsc::filter` name."""
+    outside = cval if x.is_floating_point() else whole_cval
+    return Windows(sizes_of(_window_of(key)), tuple(origin), mode, outside)
 
 
 def _window_of(key: str) -> Window:
@@ -80,31 +84,29 @@ def find_filter(key: str) -> FilterKernel:
     return _loaded[key][1] if key in _loaded else filter_kernel(_window_of(key))
 
 
-def split(cval: float) -> tuple[float, int]:
-    """Return a value outside as `nsc::filter` takes it: operators of torch's stable ABI take no Scalar."""
-    return (cval, 0) if isinstance(cval, float) else (0.0, cval)
-
-
-def _joined(
-    x: Tensor, mode: str, cval: float, whole_cval: int, origin: Sequence[int]
-) -> tuple[str, float, Sequence[int]]:
-    """Return the options of `nsc::filter` as `filtered` takes them."""
-    return mode, cval if x.is_floating_point() else whole_cval, origin
+def filter_images(x: Tensor, key: str, windows: Windows) -> Tensor:
+    """Return filtered images, on the way that a call with them takes; channels_last stays channels_last."""
+    if way_of(x) is PLAIN:
+        needs_gradient = x.requires_grad and torch.is_grad_enabled()
+        return (apply_filter if needs_gradient else _filtered)(x, key, windows)
+    if is_written_out():
+        return by_windows(x, windows, _window_of(key).rank)
+    # Operators of torch's stable ABI take no Scalar.
+    cval, whole_cval = (windows.cval, 0) if isinstance(windows.cval, float) else (0.0, windows.cval)
+    return torch.ops.nsc.filter(x, key, windows.mode, cval, whole_cval, windows.origin)  # type: ignore[no-any-return]
 
 
 def _filter(x: Tensor, key: str, *options: Any) -> Tensor:
     """Implement `nsc::filter`."""
-    return filtered(x, key, *_joined(x, *options))
+    return _filtered(x, key, _windows(x, key, *options))
 
 
-def filtered(x: Tensor, key: str, mode: str, cval: float, origin: Sequence[int]) -> Tensor:
-    """Return filtered images; channels_last stays channels_last."""
-    windows = _windows(key, mode, cval, origin)
+def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
     if not _is_channels_last(x, windows.axes):
-        return _filtered(x, key, windows)
+        return _contiguous(x, key, windows)
     channel = -windows.axes - 1
     behind = replace(windows, sizes=(*windows.sizes, 1), origin=(*windows.origin, 0))
-    return _filtered(x.movedim(channel, -1), key, behind).movedim(-1, channel)
+    return _contiguous(x.movedim(channel, -1), key, behind).movedim(-1, channel)
 
 
 def _is_channels_last(x: Tensor, axes: int) -> bool:
@@ -112,14 +114,14 @@ def _is_channels_last(x: Tensor, axes: int) -> bool:
     return x.dim() > axes and not x.is_contiguous() and x.movedim(-axes - 1, -1).is_contiguous()
 
 
-def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
+def _contiguous(x: Tensor, key: str, windows: Windows) -> Tensor:
     """Return the filtered images, contiguous."""
     folded = fold(windows.sizes, windows.origin)
     behind = folded.behind
     if not folded.is_column and math.prod(x.shape[x.dim() - behind :]) > MOST_CHANNELS:
         last, first = tuple(range(-behind, 0)), tuple(range(behind))
         planes = replace(windows, sizes=windows.sizes[:-behind], origin=windows.origin[:-behind])
-        return _filtered(x.movedim(last, first), key, planes).movedim(first, last).contiguous()
+        return _contiguous(x.movedim(last, first), key, planes).movedim(first, last).contiguous()
     lying, images = _lying(x, folded)
     try:
         kernel = find_filter(key).function(DTYPE_NAMES[x.dtype], images.channels) if x.is_cpu else None
@@ -233,9 +235,8 @@ class PlainFilter(torch.autograd.Function):
     """The filter for plain tensors. Only the backward pass looks for the places of pixels."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, key: str, *options: Any) -> Tensor:
-        values = filtered(x, key, *options)
-        ctx.windows = _windows(key, *options)
+    def forward(ctx: Any, x: Tensor, key: str, windows: Windows) -> Tensor:
+        values, ctx.windows = _filtered(x, key, windows), windows
         ctx.save_for_backward(x, values)
         return values
 
@@ -246,10 +247,10 @@ class PlainFilter(torch.autograd.Function):
         flat = _flat(x, ctx.windows)
         grads, places = torch.where(places < 0, 0, dense(grad)).reshape(flat), places.reshape(flat)
         moved = torch.zeros_like(grads).scatter_add(-1, places.clamp(min=0), grads)
-        return moved.reshape(x.shape), None, None, None, None
+        return moved.reshape(x.shape), None, None
 
 
-# How PlainFilter is called; see `dispatch.autograd`.
+# How PlainFilter is called; see `dispatch.relaxed`.
 apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter).apply
 
 
@@ -260,7 +261,7 @@ def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
     values: Tensor = below("filter", keyset, (x.detach(), key, *options))
     if not is_differentiated(x):
         return values
-    windows = _windows(key, *_joined(x, *options))
+    windows = _windows(x, key, *options)
     places = _places(x.detach(), values, windows)
     flat = _flat(x, windows)
     # A gather has all of torch's derivatives.

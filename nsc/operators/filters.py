@@ -22,23 +22,12 @@ from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
 from nsc.join.on_demand import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
-from nsc.operators.filtering import (
-    Windows,
-    apply_filter,
-    by_windows,
-    filtered,
-    keep,
-    sizes_of,
-    split,
-    windows_of,
-)
-from nsc.operators.on_demand import on_demand
+from nsc.operators.filtering import Windows, filter_images, keep, sizes_of, windows_of
 from nsc.operators.operands import Steepness, check_dense
-from nsc.operators.packaged import Packaged
+from nsc.operators.operator import Packaged, on_demand
+from nsc.operators.samples import by_samples
 from nsc.operators.selector import Selector
-from nsc.operators.sharding import Axes, by_samples
-from nsc.runtime.dispatch.ways import PLAIN, way_of
-from nsc.runtime.dispatch.written_out import is_written_out
+from nsc.operators.sharding import Axes
 from nsc.runtime.windows.kernel import FilterKernel
 from nsc.version import VERSION
 
@@ -111,15 +100,7 @@ class Filter(Packaged):
             OperandError: too few axes, no such mode, or a cval that the dtype does not have.
             WindowError: an origin with which a pixel is not in its window.
         """
-        windows = self._checked(x, mode, cval, origin)
-        if way_of(x) is PLAIN:
-            needs_gradient = x.requires_grad and torch.is_grad_enabled()
-            call = apply_filter if needs_gradient else filtered
-            return call(x, self._key, mode, windows.cval, windows.origin)
-        if is_written_out():
-            return by_windows(x, windows, self.window.rank)
-        options = mode, *split(windows.cval), windows.origin
-        return torch.ops.nsc.filter(x, self._key, *options)  # type: ignore[no-any-return]
+        return filter_images(x, self._key, self._checked(x, mode, cval, origin))
 
     @by_samples(Axes.OF_X, inner=_axes)
     def relaxed(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsc.arguments import path_of
-from nsc.contract.manifest import MANIFEST, FilterManifest, Manifest, RelaxedManifest, read_files
+from nsc.contract.manifest import MANIFEST, Manifest, RelaxedManifest, read_files
 from nsc.errors import PackageError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
@@ -39,25 +38,11 @@ def load(folder: str | Path) -> Operator | Filter:
     True
     """
     files = read_files(path_of("a package's folder", folder, PackageError))
-    return _MADE_OF[Manifest.from_text(files[MANIFEST]).kind](files)
+    manifest = Manifest.from_text(files[MANIFEST])
+    if not isinstance(manifest, RelaxedManifest):
+        from nsc.operators.filters import Filter  # with the compiler of networks, which others do not need
 
-
-def _operator(files: Mapping[str, str]) -> Operator:
-    manifest = RelaxedManifest.from_text(files[MANIFEST])
+        return Filter(files)
     operator = Sorter(files) if manifest.outputs is None else Selector(files)
     operator.kernel.specialise()
     return operator
-
-
-def _filter(files: Mapping[str, str]) -> Filter:
-    # Filters come with the compiler of networks, which other packages do not need.
-    from nsc.operators.filters import Filter
-
-    return Filter(files)
-
-
-# The kind of a package, to what reads it.
-_MADE_OF: dict[str, Callable[[Mapping[str, str]], Operator | Filter]] = {
-    RelaxedManifest.kind: _operator,
-    FilterManifest.kind: _filter,
-}

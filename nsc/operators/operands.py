@@ -26,11 +26,13 @@ class Operands:
     Args:
         kernel: the operator's.
         default_steepness: the steepness that None means.
+        takes_fewer: whether calls may have fewer values than the kernel has wires.
     """
 
-    def __init__(self, kernel: Kernel, default_steepness: float) -> None:
-        self._name = kernel.name
+    def __init__(self, kernel: Kernel, default_steepness: float, takes_fewer: bool) -> None:
+        self.name = kernel.name
         self._n = kernel.n
+        self._takes_fewer = takes_fewer
         self._default_steepness = default_steepness
         self._targets = tuple(kernel.sources)
         self._devices = _Devices(device for name in self._targets for device in TARGETS[name].devices)
@@ -40,39 +42,45 @@ class Operands:
 
     def check_dense(self, method: str, what: str, value: Any) -> None:
         """Raise OperandTypeError unless an argument is a tensor with dense memory."""
-        check_dense(f"{self._name}.{method}", what, value)
-
-    def check_device(self, method: str, x: Tensor, other: Tensor) -> None:
-        """Raise OperandError unless another tensor is where x is."""
-        if other.device != x.device:
-            raise OperandError(
-                f"{self._name}.{method}: x is on {x.device} and the other tensor on "
-                f"{other.device}: move one of them"
-            )
+        check_dense(f"{self.name}.{method}", what, value)
 
     def check_payload(self, method: str, x: Tensor, payload: Tensor) -> None:
         """Raise an error unless a payload holds floating-point numbers, a row for each value of x."""
         self.check_dense(method, "payload", payload)
         if not payload.dtype.is_floating_point:
             raise OperandTypeError(
-                f"{self._name}.{method}: payload must have a floating-point dtype, got {payload.dtype}: "
+                f"{self.name}.{method}: payload must have a floating-point dtype, got {payload.dtype}: "
                 "convert it with .float()"
             )
         if payload.shape[:-1] != x.shape:
             raise OperandError(
-                f"{self._name}.{method}: payload must be {(*x.shape, 'm')} for x of shape "
+                f"{self.name}.{method}: payload must be {(*x.shape, 'm')} for x of shape "
                 f"{tuple(x.shape)}, got {tuple(payload.shape)}"
             )
 
-    def axis(self, method: str, x: Tensor, dim: int) -> int | None:
-        """Check x and return the axis that a call sorts along, from 0 on; None: the last.
+    def axis(self, method: str, x: Tensor, dim: int) -> tuple[int | None, int | None]:
+        """Check x and return the axis that a call sorts along, and for how many wires x is arranged.
 
         Arguments and errors as `axis_of` and `check_dense` have them.
+
+        Returns:
+            The axis from 0 on, None for the last; what `wires_for` says.
         """
         self.check_dense(method, "x", x)
+        if self._takes_fewer:
+            axis = axis_of(f"{self.name}.{method}", x, None, dim)
+            wires = self.wires_for(x.shape[axis] if x.dim() else 1)
+            if wires is not None:
+                return axis, wires
         if type(dim) is int and dim == -1 and x.dim():
-            return None
-        return axis_of(f"{self._name}.{method}", x, self._n, dim)
+            return None, None
+        return axis_of(f"{self.name}.{method}", x, self._n, dim), None
+
+    def wires_for(self, m: int) -> int | None:
+        """Return how many wires m values are arranged for; None: they are as many as the kernel has."""
+        # A trace that knew whether wires are missing would be another one where none is.
+        is_whole = not torch.compiler.is_compiling() and m == self._n
+        return None if is_whole or not self._takes_fewer else self._n
 
     def keys(self, method: str, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return x as (batch, n), in the arithmetic type that serves a dtype.
@@ -83,18 +91,37 @@ class Operands:
             dtype: that of x, or a wider one.
         """
         if x.shape[-1] != self._n:
-            raise _wrong_length(f"{self._name}.{method}", x.shape[-1], "on its last axis", self._n)
+            raise _wrong_length(f"{self.name}.{method}", x.shape[-1], "on its last axis", self._n)
         if not self._devices[x.device]:
-            raise OperandError(f"{self._name}.{method}: x is on {x.device}, {self._served(x.device)}")
+            raise OperandError(f"{self.name}.{method}: x is on {x.device}, {self._served(x.device)}")
         arithmetic = self._serves.get(dtype)
         if arithmetic is None:
             wider = f"compile it with {argument('dtypes', ('float32', 'float64'))}"
             advice = wider if dtype == torch.float64 else "convert it with .float()"
             raise OperandTypeError(
-                f"{self._name}.{method}: dtype {dtype} is not served, this op takes "
+                f"{self.name}.{method}: dtype {dtype} is not served, this op takes "
                 f"{', '.join(self._dtypes)}: {advice}"
             )
         return cast(x if x.dim() == 2 else x.reshape(-1, self._n), arithmetic)
+
+    def payload(self, method: str, payload: Tensor, routing: str, x: Tensor, keys: Tensor) -> Tensor:
+        """Return a payload with its samples in one axis, in the arithmetic type if it is of floats.
+
+        Args:
+            method: the method that was called, for messages.
+            payload: its leading axes are those of x; it has none if all samples share it.
+            routing: a key of ROUTINGS.
+            x: (…, n), of which the keys were made.
+            keys: what `keys` returned.
+        """
+        if payload.device != x.device:
+            check_device(f"{self.name}.{method}", x, "the other tensor", payload)
+        if payload.dtype != keys.dtype and payload.dtype.is_floating_point:
+            payload = payload.to(keys.dtype)
+        batch, axes = keys.shape[0], 1 if routing == "rows" else 2
+        if payload.dim() == axes:
+            return payload.expand(batch, *payload.shape)
+        return payload if x.dim() == 2 else payload.reshape(batch, *payload.shape[x.dim() - 1 :])
 
     def _served(self, device: torch.device) -> str:
         """Return which devices have kernels, and what to do, for a message about one that has none."""
@@ -158,12 +185,8 @@ class Operands:
             if not is_wrong:
                 what += f" for samples of shape {tuple(leading)}"
             kind = OperandTypeError if is_wrong else OperandError
-            raise bad_steepness(f"{self._name}.{method}", what, keys.dtype, kind)
-        if steepness.device != keys.device:
-            raise OperandError(
-                f"{self._name}.{method}: x is on {keys.device} and steepness on "
-                f"{steepness.device}: move one of them"
-            )
+            raise bad_steepness(f"{self.name}.{method}", what, keys.dtype, kind)
+        check_device(f"{self.name}.{method}", keys, "steepness", steepness)
         is_one = steepness.dim() == 0
         if is_one and steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is PLAIN:
             # Checked before the cast, which may turn the value that a message names into infinity or 0.
@@ -176,7 +199,7 @@ class Operands:
         if number is None or not lowest <= number <= highest:
             what = type(steepness).__name__ if number is None else shown_number(steepness)
             kind = OperandTypeError if number is None else OperandError
-            raise bad_steepness(f"{self._name}.{method}", what, dtype, kind)
+            raise bad_steepness(f"{self.name}.{method}", what, dtype, kind)
         return number
 
 
@@ -194,6 +217,12 @@ def check_dense(caller: str, what: str, value: Any) -> None:
         )
     if value.layout is not torch.strided or value.is_nested or value.is_quantized:
         raise OperandTypeError(f"{caller}: {what} must be a dense tensor, {_not_dense(value)}")
+
+
+def check_device(caller: str, x: Tensor, what: str, other: Tensor) -> None:
+    """Raise OperandError unless another tensor is where x is."""
+    if other.device != x.device:
+        raise OperandError(f"{caller}: x is on {x.device} and {what} on {other.device}: move one of them")
 
 
 def _can_expand(shape: torch.Size, leading: torch.Size) -> bool:

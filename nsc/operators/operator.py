@@ -2,30 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+import functools
+import math
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag, real
+from nsc.arguments import flag
 from nsc.contract.manifest import NETWORK, PROOF
+from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandTypeError, PackageError, PropertyError
-from nsc.operators.arrangement import AS_IT_IS, Arrangement, arrangement_of
 from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted, hard_sort
-from nsc.operators.lists import Lengths, Lists, Mask
-from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
-from nsc.operators.packaged import Packaged
-from nsc.runtime.dispatch import entries
-from nsc.runtime.dispatch.by_class import Classes
+from nsc.operators.operands import Operands, Steepness, kept_or_new, tensor_of, unfolded
+from nsc.operators.samples import AS_IT_IS, Arrangement, gathered, last_of
+from nsc.runtime.dispatch import relaxed
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.runtime.relaxed.call import NO_CLASSES, Call
 from nsc.runtime.relaxed.kernel import Kernel, register_kernel
 
 if TYPE_CHECKING:
     from nsc.compiler.network import Network
     from nsc.compiler.verify import Proof
+
+
+class Attribute:
+    """What becomes an attribute of the module that torch.fx traces, where the graph finds it."""
+
+    def __fx_create_arg__(self, tracer: Any) -> Any:
+        """Return the attribute."""
+        name = tracer.get_fresh_qualname("_operator")
+        setattr(tracer.root, name, self)
+        return tracer.create_node("get_attr", name, (), {})
+
+
+class Packaged(Attribute):
+    """Made of a package's files, by which it pickles, copies and compares.
+
+    Args:
+        spec: a name that stands for the files' content.
+        files: name to text.
+    """
+
+    def __init__(self, spec: str, files: Mapping[str, str]) -> None:
+        self._spec = spec
+        self._files = files
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._spec == other._spec
+
+    def __hash__(self) -> int:
+        return hash(self._spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self._files),)
 
 
 class Operator(Packaged):
@@ -37,6 +70,12 @@ class Operator(Packaged):
     ('bitonic_4', 4, 6.0, 'sorts')
     """
 
+    # Whether calls may have fewer values than the network has wires.
+    _takes_fewer = False
+    # Whether the largest values alone are selected, and what then stands where no entry takes part.
+    _largest_alone = False
+    _absent = math.inf
+
     def __init__(self, files: Mapping[str, str]) -> None:
         """Take a generated package's files: name to text, the manifest among them.
 
@@ -45,7 +84,7 @@ class Operator(Packaged):
         """
         self._kernel = register_kernel(files)
         super().__init__(self._kernel.spec, self._kernel.files)
-        self._operands = Operands(self._kernel, self.default_steepness)
+        self._operands = Operands(self._kernel, self.default_steepness, self._takes_fewer)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _operator_of, (type(self), dict(self._files), self._kernel.is_specialised)
@@ -80,7 +119,7 @@ class Operator(Packaged):
         """The package behind the operator: its files, and its library once built."""
         return self._kernel
 
-    @cached_property
+    @functools.cached_property
     def network(self) -> Network:
         """The network that was compiled, read from the package when first used.
 
@@ -96,7 +135,7 @@ class Operator(Packaged):
             )
         return network
 
-    @cached_property
+    @functools.cached_property
     def proof(self) -> Proof:
         """The proof that the package came with, read from it when first used.
 
@@ -116,82 +155,107 @@ class Operator(Packaged):
             raise PackageError(f"{self.name}: {PROOF} is of {proof.property}: compile the package again")
         return proof
 
-    def _arranged(
-        self, method: str, x: Tensor, dim: int, lengths: Lengths = None, mask: Mask = None, fill: float = 0
-    ) -> Arrangement:
-        """Check x, and return how the tensors of a call are arranged."""
-        axis = self._operands.axis(method, x, dim)
-        fill = self._fill(method, fill)
-        if axis is None and lengths is None and mask is None:
-            return AS_IT_IS
-        return arrangement_of(f"{self.name}.{method}", x, axis, lengths, mask, fill)
-
-    def _fill(self, method: str, fill: float) -> float:
-        """Return what stands in results where no entry takes part, checked."""
-        if type(fill) is not int and type(fill) is not float:
-            number = real(fill)
-            if number is None:
-                raise OperandTypeError(f"{self.name}.{method}: fill must be a number, got {fill!r}")
-            return number
-        return fill
-
-    def _is_straight(self, straight_through: object) -> bool:
-        return straight_through is not False and flag("straight_through", straight_through, OperandTypeError)
-
     def _run(
         self,
         method: str,
         x: Tensor,
+        arrangement: Arrangement,
         steepness: Steepness,
-        payload: Tensor | None,
         routing: str,
-        is_shared: bool = False,
-        lists: Lists | None = None,
+        payload: Tensor | None = None,
+        straight_through: object = False,
     ) -> tuple[Tensor, Tensor]:
         """Check, fold the leading shape into a batch, run, unfold.
 
         Args:
             method: the method that was called, for messages.
-            x: as users pass it, a tensor; its sorted axis at the end.
+            x: as users pass it, a tensor.
+            arrangement: of the call.
             steepness: as users pass it.
-            payload: its leading axes are those of x; it has none if all samples share it.
             routing: a key of ROUTINGS.
-            is_shared: whether all samples share the payload.
-            lists: which entries take part, in front of the others; None: all. P is 0 in the rows of ranks
-                that there are not, and in other columns.
+            payload: as a kernel takes it, but its leading axes are those of x; it has none if all samples
+                share it.
+            straight_through: whether the results are exact, with the gradients of the soft ones.
 
         Returns:
-            The values, and what is routed; the values twice if nothing is.
+            The values, of the selected or wanted ranks if there are such; and what is routed: the values
+            again, P, rows of P, or columns. P is 0 for ranks and entries that there are not. The values
+            beside columns are soft, straight through or not.
         """
+        is_straight = straight_through is not False and flag(
+            "straight_through", straight_through, OperandTypeError
+        )
+        lists, outputs = arrangement.lists, self._kernel.outputs
+        if arrangement is not AS_IT_IS:
+            x = arrangement.keys(x, self._absent)
         dtype = x.dtype
         if payload is not None and payload.dtype.is_floating_point:
             dtype = torch.promote_types(dtype, payload.dtype)
         way = way_of(x, payload, tensor_of(steepness))
         keys = self._operands.keys(method, x, dtype)
-        weights = self._operands.steepness(method, steepness, keys, way, x)
-        if payload is not None:
-            self._operands.check_device(method, x, payload)
-            if payload.dtype.is_floating_point:
-                payload = cast(payload, keys.dtype)
-            batch = keys.shape[0]
-            if is_shared:
-                payload = payload.expand(batch, *payload.shape)
-            elif x.dim() != 2:
-                payload = payload.reshape(batch, *payload.shape[x.dim() - 1 :])
-        classes: Classes = ()
-        if lists is not None and way is PLAIN and not keys.is_cuda:
+        slopes = self._operands.steepness(method, steepness, keys, way, x)
+        folded = None if payload is None else self._operands.payload(method, payload, routing, x, keys)
+        classes = NO_CLASSES
+        if lists is not None and outputs is None and way is PLAIN and not keys.is_cuda:
             classes = classes_of(self._kernel, lists.counts.reshape(-1), routing)
-        values, routed = entries.relax(self._kernel, way, keys, weights, payload, routing, classes)
-        if routed is None:
-            values = routed = unfolded(values, x.shape, x.dtype)
-        elif keys is not x:
+        values, routed = relaxed.relax(way, Call(keys, slopes, folded, routing, self._kernel, classes))
+        if keys is not x:
             values = unfolded(values, x.shape, x.dtype)
+        if routed is None or routing == "none":
+            routed = values
+        elif keys is not x:
             routed = unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
-        if lists is not None and not classes and routing == "permutation":
+        if lists is None and outputs is None and not is_straight and routing != "rows":
+            return values, routed
+        wires = payload if routing == "rows" else None
+        if outputs is not None:
+            wires = kept_or_new(tensor_of_numbers, x, outputs.wires)
+        if wires is not None:
+            values = _taken(values, wires)
+            if routing == "route":
+                routed = routed.index_select(-2, wires)
+        if routing == "rows":
+            routed = routed.transpose(-1, -2)
+        if is_straight:
+            ranks = wires if outputs is None else kept_or_new(tensor_of_numbers, x, outputs.ranks)
+            exact, places = self._sorted(x, arrangement)
+            if ranks is not None:
+                exact, places = _taken(exact, ranks), _taken(places, ranks)
+            if ROUTINGS[routing].payload is Payload.COLUMNS:
+                assert payload is not None
+                routed = straight(routed, _exact_columns(payload, routed, places, routing))
+            else:
+                values = straight(values, exact)
+                routed = values if routing == "none" else straight(routed, _unit_rows(places, self.n))
+        if lists is not None and routing == "permutation" and (is_straight or not classes):
             routed = lists.of_rows(routed)
         return values, routed
 
-    def _exact(
+    def _sorted(self, x: Tensor, arrangement: Arrangement) -> tuple[Tensor, Tensor]:
+        """Return keys (…, n), as `_run` has them, in exact order, and their places; ties keep their order."""
+        behind = self._behind(arrangement)
+        if behind is None:
+            exact, places = x.sort(stable=True, dim=-1)
+            return exact, places
+        exact, places = x.gather(-1, behind).sort(stable=True, dim=-1)
+        return exact, behind.gather(-1, places)
+
+    def _behind(self, arrangement: Arrangement) -> Tensor | None:
+        """Return places (…, n) with the entries that take part behind the others; None: in front is right.
+
+        Of equal numbers the first ones are the smaller ones. Where the largest are selected, those must be of
+        entries that do not take part.
+        """
+        if arrangement.lists is None or not self._largest_alone:
+            return None
+        counts = arrangement.lists.counts.unsqueeze(-1)
+        return (torch.arange(self.n, device=counts.device) + counts) % self.n
+
+    def _is_there(self, arrangement: Arrangement) -> Tensor | None:
+        """Return which of some ranks each sample has, (…, k); None: the results have all ranks."""
+        return None
+
+    def _hard(
         self,
         method: str,
         x: Tensor,
@@ -199,13 +263,27 @@ class Operator(Packaged):
         descending: bool,
         values_only: bool,
         index_dtype: torch.dtype,
+        arrangement: Arrangement,
     ) -> Sorted | Tensor:
-        """Check, and sort or select exactly; arguments as `Sorter.hard_sort` has them."""
-        self._operands.check_dense(method, "x", x)
+        """Sort or select exactly; arguments as `Sorter.hard_sort` has them."""
         descending = flag("descending", descending, OperandTypeError)
         values_only = flag("values_only", values_only, OperandTypeError)
         caller = f"{self.name}.{method}"
-        return hard_sort(caller, self._kernel, x, dim, descending, values_only, index_dtype)
+        if arrangement.lists is None:
+            return hard_sort(caller, self._kernel, x, dim, descending, values_only, index_dtype)
+        keys = arrangement.at_end(x, last_of(x.dtype, descending or self._largest_alone))
+        behind = self._behind(arrangement)
+        if behind is not None:
+            keys = gathered(keys, behind)
+        values, places = hard_sort(caller, self._kernel, keys, -1, descending, False, index_dtype)
+        is_there = self._is_there(arrangement)
+        found = arrangement.of_ranks(values, is_there=is_there)
+        if values_only:
+            return found
+        if behind is not None:
+            places = behind.gather(-1, places.long()).to(index_dtype)
+        places = arrangement.of_places(places)
+        return Sorted(found, arrangement._replace(fill=-1).of_ranks(places, is_there=is_there))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
@@ -238,3 +316,66 @@ def _operator_of(kind: type[Operator], files: Mapping[str, str], is_specialised:
     if is_specialised:
         operator.kernel.specialise()
     return operator
+
+
+def straight(soft: Tensor, exact: Tensor) -> Tensor:
+    """Return exact numbers with the derivatives of soft ones; where these are not finite, them.
+
+    Source: Bengio, Leonard & Courville 2013, for the estimator.
+    """
+    passed = exact.detach().to(soft.dtype) + (soft - soft.detach())
+    return torch.where(soft.isfinite(), passed, soft)
+
+
+def _exact_columns(payload: Tensor, soft: Tensor, places: Tensor, routing: str) -> Tensor:
+    """Return what is exactly routed of a payload, in the shape of the soft columns."""
+    index = places.unsqueeze(-1).expand(*places.shape, payload.shape[-1])
+    if routing == "route":
+        return payload.gather(-2, index)
+    return torch.zeros_like(soft).scatter(-2, index, payload.expand(soft.shape))
+
+
+def _unit_rows(places: Tensor, n: int) -> Tensor:
+    """Return rows (…, k, n) of a permutation matrix, for places (…, k): 1 at the place, else 0."""
+    return places.unsqueeze(-1) == torch.arange(n, device=places.device)
+
+
+def _taken(values: Tensor, ranks: Tensor) -> Tensor:
+    """Return values of ranks (k,), or of other ranks (…, k) in each sample."""
+    return values.index_select(-1, ranks) if ranks.dim() == 1 else values.gather(-1, ranks)
+
+
+def tensor_of_numbers(device: torch.device, values: tuple[int, ...]) -> Tensor:
+    """Return whole numbers as a tensor, for `kept_or_new`."""
+    return torch.tensor(values, device=device)
+
+
+AnyOperator = TypeVar("AnyOperator", bound=Operator)
+
+
+def on_demand(make: Callable[..., AnyOperator]) -> Callable[..., AnyOperator]:
+    """Return a function that makes an operator, and that torch.compile can trace.
+
+    torch.compile cannot trace the compiler of networks. So the operator becomes an attribute while a call is
+    traced, and the program reads the attribute.
+
+    Args:
+        make: makes an operator, the same for the same arguments, which become constants of the program.
+    """
+    kept = SimpleNamespace()
+
+    def keep(*arguments: object) -> str:
+        operator = make(*arguments)
+        setattr(kept, operator.kernel.spec, operator)
+        return operator.kernel.spec
+
+    # All that torch.compiler.assume_constant_result does, apart from 0.7 s to load torch._dynamo.
+    keep._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+    @functools.wraps(make)
+    def find(*arguments: object) -> AnyOperator:
+        if not torch.compiler.is_compiling():
+            return make(*arguments)
+        return getattr(kept, keep(*arguments))  # type: ignore[no-any-return]
+
+    return find

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag, is_name
+from nsc.arguments import is_name
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, OperandTypeError, PackageError
-from nsc.operators.arrangement import Arrangement
 from nsc.operators.exact import Sorted
-from nsc.operators.lists import Lengths, Mask, gathered, last_of
-from nsc.operators.operands import Steepness, kept_or_new
-from nsc.operators.operator import Operator
-from nsc.operators.rows import check_shares, losses_of_rows
-from nsc.operators.sharding import Axes, by_samples
+from nsc.operators.operands import Steepness, check_dense, check_device, kept_or_new
+from nsc.operators.operator import Operator, tensor_of_numbers
+from nsc.operators.samples import Arrangement, Lengths, Mask, arranged, by_samples
+from nsc.operators.sharding import Axes
 from nsc.operators.spread import select_of_spread
-from nsc.operators.straight import straight, unit_rows
 from nsc.operators.targets import RowLossOptions, check_reduction, check_weight, reduced
+from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.runtime.relaxed import reference
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -59,7 +59,8 @@ class Selector(Operator):
         if self._kernel.outputs is None:
             raise PackageError(f"{self.name} sorts all its values: it is a Sorter, see nsc.load")
         self._outputs = self._kernel.outputs
-        self._largest_alone = set(self.ranks) == set(range(self.n - len(self.ranks), self.n))
+        if set(self.ranks) == set(range(self.n - len(self.ranks), self.n)):
+            self._largest_alone, self._absent = True, -math.inf
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -85,12 +86,9 @@ class Selector(Operator):
         >>> op.select(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 3.])
         """
-        arranged = self._arranged("select", x, dim, lengths, mask, fill)
-        keys = self._keys(arranged, x)
-        values = self._selected(self._run("select", keys, steepness, None, "none")[0])
-        if self._is_straight(straight_through):
-            values = straight(values, keys.gather(-1, self._exact_places(arranged, keys)))
-        return self._of_ranks(arranged, values)
+        arrangement = arranged(self._operands, "select", x, dim, lengths, mask, fill)
+        values, _ = self._run("select", x, arrangement, steepness, "none", None, straight_through)
+        return arrangement.of_ranks(values, is_there=self._is_there(arrangement))
 
     __call__ = select
 
@@ -118,26 +116,12 @@ class Selector(Operator):
         >>> rows.argmax(-1)
         tensor([3, 0])
         """
-        arranged = self._arranged("select_with_rows", x, dim, lengths, mask, fill)
-        keys, is_straight = self._keys(arranged, x), self._is_straight(straight_through)
-        values, rows = self._values_and_rows("select_with_rows", arranged, keys, steepness, is_straight)
-        return self._of_ranks(arranged, values), rows
-
-    def _values_and_rows(
-        self, method: str, arranged: Arrangement, keys: Tensor, steepness: Steepness, is_straight: bool
-    ) -> tuple[Tensor, Tensor]:
-        """Return the values of the ranks, as the kernel takes them, and their rows as users do."""
-        found, columns = self._run(method, keys, steepness, self._wires(keys), "rows", is_shared=True)
-        values, rows = self._selected(found), columns.transpose(-1, -2)
-        if is_straight:
-            places = self._exact_places(arranged, keys)
-            values, rows = (
-                straight(values, keys.gather(-1, places)),
-                straight(rows, unit_rows(places, self.n)),
-            )
-        if arranged.lists is not None:
-            rows = arranged.of_both(arranged.lists.of_rows(rows, self._is_there(arranged)))
-        return values, rows
+        arrangement = arranged(self._operands, "select_with_rows", x, dim, lengths, mask, fill)
+        is_there = self._is_there(arrangement)
+        values, rows = self._run(
+            "select_with_rows", x, arrangement, steepness, "rows", self._wires(x), straight_through
+        )
+        return arrangement.of_ranks(values, is_there=is_there), arrangement.of_rows(rows, is_there)
 
     @by_samples(Axes.OF_X)
     def route(
@@ -169,14 +153,11 @@ class Selector(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 10.])
         """
-        arranged = self._arranged("route", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "route", x, dim, lengths, mask, fill)
         self._operands.check_payload("route", x, payload)
-        keys, columns = self._keys(arranged, x), arranged.at_end(payload, 0, 1)
-        routed = self._run("route", keys, steepness, columns, "route")[1].index_select(-2, self._wires(x))
-        if self._is_straight(straight_through):
-            places = self._exact_places(arranged, keys).unsqueeze(-1).expand(routed.shape)
-            routed = straight(routed, columns.gather(-2, places))
-        return self._of_ranks(arranged, routed, 1)
+        columns = arrangement.at_end(payload, 0, 1)
+        _, routed = self._run("route", x, arrangement, steepness, "route", columns, straight_through)
+        return arrangement.of_ranks(routed, 1, self._is_there(arrangement))
 
     @overload
     def hard_select(
@@ -225,22 +206,8 @@ class Selector(Operator):
         >>> op.hard_select(torch.tensor([3, 1, 2, 0])).values
         tensor([0, 3])
         """
-        if lengths is None and mask is None:
-            return self._exact("hard_select", x, dim, False, values_only, index_dtype)
-        arranged = self._arranged("hard_select", x, dim, lengths, mask, fill)
-        assert arranged.lists is not None
-        keys = arranged.at_end(x, last_of(x.dtype, descending=self._largest_alone))
-        behind = self._behind(arranged)
-        if behind is not None:
-            keys = gathered(keys, behind)
-        values, indices = self._exact("hard_select", keys, -1, False, False, index_dtype)
-        selected = self._of_ranks(arranged, values)
-        if flag("values_only", values_only, OperandTypeError):
-            return selected
-        if behind is not None:
-            indices = behind.gather(-1, indices.long()).to(index_dtype)
-        places = arranged.lists.places(indices)
-        return Sorted(selected, self._of_ranks(arranged.with_fill(-1), places))
+        arrangement = arranged(self._operands, "hard_select", x, dim, lengths, mask, fill)
+        return self._hard("hard_select", x, dim, False, values_only, index_dtype, arrangement)
 
     @by_samples(Axes.FIRST)
     def loss(
@@ -286,22 +253,22 @@ class Selector(Operator):
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         caller = f"{self.name}.{name}"
-        arranged = self._arranged(name, x, dim, lengths, mask)
-        keys = self._keys(arranged, x)
-        samples = keys.shape[:-1]
-        check_shares(caller, x, target, (*samples, len(self.ranks), self.n))
+        arrangement = arranged(self._operands, name, x, dim, lengths, mask)
+        samples = arrangement.keys(x).shape[:-1]
+        _check_shares(caller, x, target, (*samples, len(self.ranks), self.n))
         check_reduction(caller, reduction)
         if weight is not None:
             check_weight(caller, x, weight, samples)
-        rows = self._values_and_rows(name, arranged, keys, steepness, is_straight=False)[1]
-        counted, lists = None, arranged.lists
-        if lists is not None:
-            is_entry = lists.of_entries(lists.is_entry, 0)
-            counted = self._is_there(arranged).unsqueeze(-1) & is_entry.unsqueeze(-2)
+        rows = self._run(name, x, arrangement, steepness, "rows", self._wires(x))[1]
+        counted, is_there, lists = None, self._is_there(arrangement), arrangement.lists
+        rows = arrangement.of_rows(rows, is_there)
+        if lists is not None and is_there is not None:
+            is_entry = lists.is_entry if lists.place is None else lists.is_entry.gather(-1, lists.place)
+            counted = is_there.unsqueeze(-1) & is_entry.unsqueeze(-2)
             has_entries = counted.flatten(-2).any(-1).to(rows.dtype)
             weight = has_entries if weight is None else weight * has_entries
         error_free = self._kernel.error_free
-        losses = losses_of_rows(name, rows, target.to(rows.dtype), counted, error_free)
+        losses = _losses_of_rows(name, rows, target.to(rows.dtype), counted, error_free)
         return reduced(losses, weight, reduction, x)
 
     def cross_entropy(
@@ -331,50 +298,70 @@ class Selector(Operator):
         """
         return self.loss("binary_cross_entropy", x, target, steepness, **options)
 
-    def _keys(self, arranged: Arrangement, x: Tensor) -> Tensor:
-        """Return x as a kernel takes it; what does not take part is where nothing is selected."""
-        return arranged.at_end(x, -math.inf) if self._largest_alone else arranged.keys(x)
-
-    def _of_ranks(self, arranged: Arrangement, result: Tensor, columns: int = 0) -> Tensor:
-        """Return a result with a number for each selected rank, or with so many axes of columns behind."""
-        if arranged.lists is None:
-            return arranged.of_ranks(result, columns)
-        return arranged.selected(result, self._is_there(arranged), columns)
-
-    def _is_there(self, arranged: Arrangement) -> Tensor:
-        """Return which of the ranks each sample has, (…, k)."""
-        assert arranged.lists is not None
-        counts = arranged.lists.counts.unsqueeze(-1)
-        ranks = kept_or_new(_tensor, counts, self.ranks)
-        return (self.n - 1 - ranks if self._largest_alone else ranks) < counts
-
-    def _behind(self, arranged: Arrangement) -> Tensor | None:
-        """Return places (…, n) with the entries that take part behind the others; None: in front is right.
-
-        Of equal numbers the first ones are the smaller ones. Where the largest are selected, those must be of
-        entries that do not take part.
-        """
-        if arranged.lists is None or not self._largest_alone:
+    def _is_there(self, arrangement: Arrangement) -> Tensor | None:
+        """Return which of the ranks each sample has, (…, k); None: each has all."""
+        if arrangement.lists is None:
             return None
-        counts = arranged.lists.counts.unsqueeze(-1)
-        return (torch.arange(self.n, device=counts.device) + counts) % self.n
-
-    def _exact_places(self, arranged: Arrangement, keys: Tensor) -> Tensor:
-        """Return where the values of the ranks are among the keys, (…, k)."""
-        behind = self._behind(arranged)
-        if behind is None:
-            order = keys.argsort(stable=True, dim=-1)
-        else:
-            order = behind.gather(-1, keys.gather(-1, behind).argsort(stable=True, dim=-1))
-        return order.index_select(-1, kept_or_new(_tensor, keys, self.ranks))
-
-    def _selected(self, values: Tensor) -> Tensor:
-        return values.index_select(-1, self._wires(values))
+        counts = arrangement.lists.counts.unsqueeze(-1)
+        ranks = kept_or_new(tensor_of_numbers, counts, self.ranks)
+        return (self.n - 1 - ranks if self._largest_alone else ranks) < counts
 
     def _wires(self, like: Tensor) -> Tensor:
         """Return the wires of the ranks on a tensor's device."""
-        return kept_or_new(_tensor, like, self._outputs.wires)
+        return kept_or_new(tensor_of_numbers, like, self._outputs.wires)
 
 
-def _tensor(device: torch.device, values: tuple[int, ...]) -> Tensor:
-    return torch.tensor(values, device=device)
+def _check_shares(caller: str, x: Tensor, target: Any, shape: tuple[int, ...]) -> None:
+    """Refuse what are no shares of the rows of a call.
+
+    Args:
+        caller: the operator's method, for messages.
+        x: as users pass it.
+        target: what is checked.
+        shape: (…, k, n), of the rows.
+
+    Raises:
+        OperandTypeError: no floating-point numbers, or no tensor.
+        OperandError: another shape or device than the rows, or numbers outside 0 … 1.
+    """
+    check_dense(caller, "target", target)
+    if not target.dtype.is_floating_point:
+        raise OperandTypeError(
+            f"{caller}: target must have a floating-point dtype, got {target.dtype}: it holds what rows of "
+            "P should be; nsc.Sorter compares with ranks"
+        )
+    if target.shape != shape:
+        raise OperandError(
+            f"{caller}: target must have the shape of the rows, {shape}, got {tuple(target.shape)}"
+        )
+    check_device(caller, x, "target", target)
+    if way_of(target) is PLAIN and not target.is_cuda and not bool(((target >= 0) & (target <= 1)).all()):
+        raise OperandError(f"{caller}: target must hold numbers in 0 … 1")
+
+
+def _losses_of_rows(
+    name: str, rows: Tensor, shares: Tensor, counted: Tensor | None, error_free: bool
+) -> Tensor:
+    """Return the loss of each sample, the mean over its rows, and for a loss by rank over their entries.
+
+    Args:
+        name: a key of LOSSES.
+        rows: (…, k, n), rows of P, which add up to 1; 0 where there are no entries.
+        shares: (…, k, n), what they should be.
+        counted: (…, k, n), which entries there are; None: all. A sample without any has the loss 0.
+        error_free: whether P is exact, see `reference.log_of`.
+    """
+    samples, (k, n) = rows.shape[:-2], rows.shape[-2:]
+    by_rank = LOSSES[name].by_rank
+    if counted is None:
+        weights = rows.new_full((1, 1), 1 / k)
+    else:
+        shares = torch.where(counted, shares, 0)
+        ranks = counted.any(-1).sum(-1).to(rows.dtype)
+        means = n / counted.flatten(-2).sum(-1).to(rows.dtype) if by_rank else 1 / ranks
+        weights = torch.where(ranks > 0, means, 0).reshape(-1, 1)
+    rest = reference.complement(rows, -1)
+    p, rest, shares = (entries.reshape(-1, k, n) for entries in (rows, rest, shares))
+    log = partial(reference.log_of, error_free=error_free)
+    losses = reference.LOSSES[name](p, rest, reference.Truths(shares, weights, None), log)
+    return losses.reshape(samples)

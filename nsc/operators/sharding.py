@@ -5,17 +5,15 @@ this process has, as plain tensors, and its results become DTensors of the same 
 serves all methods, their lists, weights and size classes, in eager calls and in programs that torch compiles.
 
 Columns of P do not depend on each other either. So the processes of a group share out those of a loss. Each
-adds up the gradients of its columns, and the sums of all are what `grads_summed` gives back.
+adds up the gradients of its columns, and the sums of all are what `_grads_summed` gives back.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,14 +21,13 @@ from torch import Tensor
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import as_loss
-from nsc.operators.targets import PARTS, mean_of
+from nsc.runtime.dispatch import relaxed
+from nsc.runtime.dispatch.ways import Way
+from nsc.runtime.relaxed.call import Call
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
     from torch.distributed.tensor import DeviceMesh, DTensor, Placement
-
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
 
 
 class Axes(Enum):
@@ -42,51 +39,22 @@ class Axes(Enum):
 
 
 # Where this module is not loaded there are no DTensors. To import it takes as long as torch.
-_MODULE = "torch.distributed.tensor"
+DTENSORS = "torch.distributed.tensor"
 # Parameters in front of x.
 _BEFORE_X = ("self", "operator", "name")
 
 
-def by_samples(
-    *results: Axes, inner: Callable[..., int] | None = None, spread: Callable[..., Any] | None = None
-) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """Return a decorator of methods that treat samples independently, which lets them take DTensors.
+class Parts(Enum):
+    """What some samples have of a reduced loss: the sum of their losses, and of what they count."""
 
-    A DTensor that is sharded along axes of samples stays so, and a payload along its columns. What is sharded
-    along the sorted axis, or partial, is gathered; a loss that takes a group then shares out its columns. A
-    loss is reduced over the samples of all processes.
-
-    Args:
-        results: where the method's results have the axes of samples; the last speaks for all further ones.
-        inner: from the arguments to the number of last axes that make a sample; None: the axis `dim` does.
-        spread: is called first, with the same arguments. It returns the results, or None to let the call go
-            on.
-    """
-
-    def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
-        names = tuple(inspect.signature(method).parameters)
-
-        @functools.wraps(method)
-        def call(*args: Given.args, **options: Given.kwargs) -> Result:
-            if "descending" in options and "descending" not in names:
-                caller = f"{getattr(args[0], 'name', type(args[0]).__name__)}.{method.__name__}"
-                raise OperandTypeError(
-                    f"{caller} is of the ascending order: flip results along the axis of ranks, or pass -x; "
-                    "hard_sort takes descending"
-                )
-            if _MODULE in sys.modules and _has_dtensor(args, options):
-                found = None if spread is None else spread(*args, **options)
-                if found is not None:
-                    return found  # type: ignore[no-any-return]
-                return _sharded(method, names, results, inner, args, options)  # type: ignore[no-any-return]
-            return method(*args, **options)
-
-        return call
-
-    return decorate
+    SUM_AND_COUNT = "float64, (2,)"
 
 
-def _sharded(
+# In place of a reduction: of the samples of one process.
+PARTS = Parts.SUM_AND_COUNT
+
+
+def call_sharded(
     method: Callable[..., Any],
     names: Sequence[str],
     results: Sequence[Axes],
@@ -143,6 +111,25 @@ def _unlike(caller: str, name: str, other: str) -> OperandTypeError:
         f"{caller}: {name} is a plain tensor and {other} a DTensor: distribute {name} too, with "
         "torch.distributed.tensor.distribute_tensor"
     )
+
+
+def mean_of(total: Tensor, count: Tensor) -> Tensor:
+    """Return the mean of samples by the sum of their losses and what they count: 0 where nothing counts.
+
+    Its gradient is 0 there too: a batch without a click is common, and must not make the weights NaN.
+    """
+    return total / (count + (count == 0))
+
+
+def has_dtensor(args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    """Return whether a DTensor is among the arguments of a call."""
+    return any(map(is_dtensor, args)) or any(map(is_dtensor, options.values()))
+
+
+def is_dtensor(operand: Any) -> bool:
+    """Return whether an operand is a DTensor."""
+    module = sys.modules.get(DTENSORS)
+    return module is not None and isinstance(operand, module.DTensor)
 
 
 class _Cut(NamedTuple):
@@ -293,21 +280,31 @@ def strides_of(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def _has_dtensor(args: Sequence[Any], options: Mapping[str, Any]) -> bool:
-    return any(map(is_dtensor, args)) or any(map(is_dtensor, options.values()))
-
-
-def is_dtensor(operand: Any) -> bool:
-    """Return whether an operand is a DTensor."""
-    module = sys.modules.get(_MODULE)
-    return module is not None and isinstance(operand, module.DTensor)
-
-
 # Columns that a process of a group takes side by side, as many as kernels of a GPU route together at most.
 _STRIPE = 64
 
 
-def check_group(caller: str, group: object) -> None:
+def loss_of_group(caller: str, group: ProcessGroup, way: Way, call: Call) -> Tensor:
+    """Return the losses of samples, whose columns the processes of a group share out.
+
+    Args:
+        caller: the operator's method, for messages.
+        group: processes that make this call, each with all of its operands.
+        way: that of the call.
+        call: a call of a loss.
+
+    Raises:
+        OperandTypeError, OperandError: as of `_check_group`.
+    """
+    _check_group(caller, group)
+    x, steepness = _grads_summed(group, call.x, call.steepness)
+    assert call.payload is not None
+    payload, share = _columns_of(group, call.payload, call.routing)
+    losses = relaxed.loss(way, call._replace(x=x, steepness=steepness, payload=payload), is_mean=False)
+    return _Sum.apply(losses if share is None else losses * share, group)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _check_group(caller: str, group: object) -> None:
     """Refuse what is no group of processes that this process is in.
 
     Raises:
@@ -326,7 +323,7 @@ def check_group(caller: str, group: object) -> None:
         raise OperandError(f"{caller}: this process is not in the group: let its processes alone call")
 
 
-def columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Tensor, Tensor | None]:
+def _columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Tensor, Tensor | None]:
     """Return the target of a loss for the columns of this process.
 
     Args:
@@ -369,7 +366,7 @@ def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
     return is_own
 
 
-def grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
+def _grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
     """Return keys (batch, n) and steepness (batch,), whose gradients are the sums of all processes'.
 
     One all-reduce has both.
@@ -379,11 +376,6 @@ def grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple[
     both = torch.cat([keys, steepness.unsqueeze(-1)], 1)
     both = _Same.apply(both, group)  # type: ignore[no-untyped-call]
     return both[:, :-1].contiguous(), both[:, -1]
-
-
-def summed(group: ProcessGroup, losses: Tensor) -> Tensor:
-    """Return the sum of the losses that the processes of a group have of their columns."""
-    return _Sum.apply(losses, group)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Same(torch.autograd.Function):

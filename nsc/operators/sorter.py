@@ -8,28 +8,19 @@ from typing import TYPE_CHECKING, Literal, overload
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag, is_name
+from nsc.arguments import is_name
 from nsc.contract.routings import LOSSES, ROUTING_OF
-from nsc.errors import OperandError, OperandTypeError, PackageError
+from nsc.errors import OperandError, PackageError
 from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted
-from nsc.operators.lists import Lengths, Mask, last_of
 from nsc.operators.operands import Steepness, as_loss, k_of, kept_or_new, tensor_of
 from nsc.operators.operator import Operator
-from nsc.operators.sharding import Axes, by_samples, check_group, columns_of, grads_summed, summed
-from nsc.operators.straight import straight, unit_rows
-from nsc.operators.targets import (
-    Given,
-    Target,
-    check_given,
-    check_reduction,
-    operand_of,
-    ranks_of,
-    reduced,
-)
-from nsc.runtime.dispatch import entries
-from nsc.runtime.dispatch.by_class import Classes
+from nsc.operators.samples import Arrangement, Lengths, Mask, arranged, by_samples
+from nsc.operators.sharding import Axes, loss_of_group
+from nsc.operators.targets import Given, Target, check_given, check_reduction, operand_of, reduced
+from nsc.runtime.dispatch import relaxed
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.runtime.relaxed.call import NO_CLASSES, Call
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -109,12 +100,9 @@ class Sorter(Operator):
         >>> op.sort(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 1., 2., 3.])
         """
-        arranged = self._arranged("sort", x, dim, lengths, mask, fill)
-        keys = arranged.keys(x)
-        values = self._run("sort", keys, steepness, None, "none", lists=arranged.lists)[0]
-        if self._is_straight(straight_through):
-            values = straight(values, keys.sort(stable=True, dim=-1).values)
-        return arranged.of_ranks(values)
+        arrangement = arranged(self._operands, "sort", x, dim, lengths, mask, fill)
+        values, _ = self._run("sort", x, arrangement, steepness, "none", None, straight_through)
+        return arrangement.of_ranks(values)
 
     __call__ = sort
 
@@ -142,18 +130,11 @@ class Sorter(Operator):
         >>> P.argmax(-1), torch.allclose(P @ x, values)
         (tensor([3, 1, 2, 0]), True)
         """
-        arranged = self._arranged("sort_with_permutation", x, dim, lengths, mask, fill)
-        keys = arranged.keys(x)
+        arrangement = arranged(self._operands, "sort_with_permutation", x, dim, lengths, mask, fill)
         values, permutation = self._run(
-            "sort_with_permutation", keys, steepness, None, "permutation", lists=arranged.lists
+            "sort_with_permutation", x, arrangement, steepness, "permutation", None, straight_through
         )
-        if self._is_straight(straight_through):
-            exact, indices = keys.sort(stable=True, dim=-1)
-            rows = unit_rows(indices, self.n)
-            if arranged.lists is not None:
-                rows = arranged.lists.of_rows(rows)
-            values, permutation = straight(values, exact), straight(permutation, rows)
-        return arranged.of_ranks(values), arranged.of_both(arranged.cut(permutation, 1))
+        return arrangement.of_ranks(values), arrangement.of_rows(permutation)
 
     @by_samples(Axes.OF_X)
     def rank(
@@ -174,14 +155,10 @@ class Sorter(Operator):
         >>> op.rank(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([3., 1., 2., 0.])
         """
-        arranged = self._arranged("rank", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "rank", x, dim, lengths, mask, fill)
         ranks = kept_or_new(_all_ranks, x, self.n, x.dtype if x.is_floating_point() else torch.int64)
-        keys, lists = arranged.keys(x), arranged.lists
-        column = self._run("rank", keys, steepness, ranks, "transposed", is_shared=True, lists=lists)[1]
-        found = column.squeeze(-1)
-        if self._is_straight(straight_through):
-            found = straight(found, keys.argsort(stable=True).argsort())
-        return arranged.of_entries(found)
+        _, columns = self._run("rank", x, arrangement, steepness, "transposed", ranks, straight_through)
+        return arrangement.of_entries(columns.squeeze(-1))
 
     @by_samples(Axes.OF_X)
     def route(
@@ -212,15 +189,11 @@ class Sorter(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 20., 30., 10.])
         """
-        arranged = self._arranged("route", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "route", x, dim, lengths, mask, fill)
         self._operands.check_payload("route", x, payload)
-        rows = arranged.at_end(payload, 0, 1)
-        keys = arranged.keys(x)
-        routed = self._run("route", keys, steepness, rows, "route", lists=arranged.lists)[1]
-        if self._is_straight(straight_through):
-            indices = keys.argsort(stable=True).unsqueeze(-1).expand(rows.shape)
-            routed = straight(routed, rows.gather(-2, indices))
-        return arranged.of_ranks(routed, 1)
+        rows = arrangement.at_end(payload, 0, 1)
+        _, routed = self._run("route", x, arrangement, steepness, "route", rows, straight_through)
+        return arrangement.of_ranks(routed, 1)
 
     @by_samples(Axes.OF_X, Axes.FIRST)
     def topk(
@@ -250,27 +223,15 @@ class Sorter(Operator):
         (tensor([3., 2.]), tensor([0, 2]))
         """
         count = k_of(f"{self.name}.topk", k, self.n)
-        arranged = self._arranged("topk", x, dim, lengths, mask, fill)
-        keys = arranged.keys(x)
-        if arranged.lists is None:
+        arrangement = arranged(self._operands, "topk", x, dim, lengths, mask, fill)
+        lists, is_there = arrangement.lists, None
+        if lists is None:
             ranks = kept_or_new(_largest_ranks, x, self.n, count)
-            values, columns = self._run("topk", keys, steepness, ranks, "rows", is_shared=True)
-            best, rows = values[..., self.n - count :].flip(-1), columns.transpose(-1, -2)
-            if self._is_straight(straight_through):
-                exact, indices = keys.sort(stable=True, dim=-1)
-                best = straight(best, exact[..., self.n - count :].flip(-1))
-                rows = straight(rows, unit_rows(indices[..., self.n - count :].flip(-1), self.n))
-            return arranged.of_ranks(best), rows
-        largest = arranged.lists.counts.unsqueeze(-1) - 1 - torch.arange(count, device=x.device)
-        ranks, is_there = largest.clamp_min(0), largest >= 0
-        values, columns = self._run("topk", keys, steepness, ranks, "rows", lists=arranged.lists)
-        best, rows = values.gather(-1, ranks), columns.transpose(-1, -2)
-        if self._is_straight(straight_through):
-            exact, indices = keys.sort(stable=True, dim=-1)
-            best = straight(best, exact.gather(-1, ranks))
-            rows = straight(rows, unit_rows(indices.gather(-1, ranks), self.n))
-        rows = arranged.of_both(arranged.lists.of_rows(rows, is_there))
-        return arranged.selected(best, is_there), rows
+        else:
+            largest = lists.counts.unsqueeze(-1) - 1 - torch.arange(count, device=x.device)
+            ranks, is_there = largest.clamp_min(0), largest >= 0
+        values, rows = self._run("topk", x, arrangement, steepness, "rows", ranks, straight_through)
+        return arrangement.of_ranks(values, is_there=is_there), arrangement.of_rows(rows, is_there)
 
     @by_samples(Axes.OF_X)
     def top_k_weights(
@@ -299,20 +260,15 @@ class Sorter(Operator):
         tensor([1., 0., 1., 0.])
         """
         count = k_of(f"{self.name}.top_k_weights", k, self.n)
-        arranged = self._arranged("top_k_weights", x, dim, lengths, mask, fill)
-        keys, lists = arranged.keys(x), arranged.lists
-        if lists is None:
+        arrangement = arranged(self._operands, "top_k_weights", x, dim, lengths, mask, fill)
+        if arrangement.lists is None:
             is_top = kept_or_new(_is_of_largest, x, self.n, count, x.dtype)
         else:
-            is_top = lists.is_of_largest(count).to(x.dtype).unsqueeze(-1)
-        is_shared = lists is None
-        column = self._run("top_k_weights", keys, steepness, is_top, "transposed", is_shared, lists)[1]
-        weights = column.squeeze(-1)
-        if self._is_straight(straight_through):
-            order = keys.argsort(stable=True, dim=-1)
-            is_largest = is_top.squeeze(-1).expand(order.shape)
-            weights = straight(weights, torch.zeros_like(weights).scatter(-1, order, is_largest))
-        return arranged.of_entries(weights)
+            is_top = arrangement.lists.is_of_largest(count).to(x.dtype).unsqueeze(-1)
+        _, columns = self._run(
+            "top_k_weights", x, arrangement, steepness, "transposed", is_top, straight_through
+        )
+        return arrangement.of_entries(columns.squeeze(-1))
 
     @by_samples(Axes.FIRST)
     def loss(
@@ -376,7 +332,8 @@ class Sorter(Operator):
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         given = Given(target, relevance, weight, label_smoothing)
-        return self._loss(name, x, given, steepness, reduction, dim, lengths, mask, group)
+        arrangement = arranged(self._operands, name, x, dim, lengths, mask)
+        return self._loss(name, x, given, steepness, reduction, arrangement, group)
 
     def _loss(
         self,
@@ -385,54 +342,31 @@ class Sorter(Operator):
         given: Given,
         steepness: Steepness,
         reduction: str,
-        dim: int,
-        lengths: Lengths,
-        mask: Mask,
+        arrangement: Arrangement,
         group: ProcessGroup | None,
     ) -> Tensor:
-        caller = f"{self.name}.{name}"
-        arranged = self._arranged(name, x, dim, lengths, mask)
-        moved = arranged.keys(x)
-        check_given(caller, x, moved, given, arranged)
+        caller = f"{self._operands.name}.{name}"
+        moved = arrangement.keys(x)
+        samples = moved.shape[:-1]
+        check_given(caller, x, moved, given, arrangement)
         check_reduction(caller, reduction)
-        if group is not None:
-            check_group(caller, group)
         way = way_of(x, given.first_tensor, tensor_of(steepness))
         keys = self._operands.keys(name, moved, x.dtype)
         slopes = self._operands.steepness(name, steepness, keys, way, moved)
-        weight = given.weight
-        of_items = weight is not None and weight.dim() == moved.dim()
         is_seen = way is PLAIN and not keys.is_cuda
-        payload, form, counts = operand_of(
-            caller,
-            given,
-            ranks_of(given, arranged),
-            of_items,
-            arranged,
-            keys.dtype,
-            LOSSES[name].by_rank,
-            is_seen,
-        )
-        routing = ROUTING_OF[name, form]
-        classes: Classes = ()
-        if arranged.lists is not None and is_seen:
-            classes = classes_of(self._kernel, arranged.lists.counts.reshape(-1), routing)
-        if of_items:
-            weight = None
-        if counts is not None:
-            has_items = counts.reshape(moved.shape[:-1]).to(keys.dtype)
-            weight = has_items if weight is None else weight * has_items
-        share = None
+        payload, form, weight = operand_of(caller, name, given, arrangement, keys.dtype, samples, is_seen)
+        routing, classes = ROUTING_OF[name, form], NO_CLASSES
+        if arrangement.lists is not None and is_seen:
+            classes = classes_of(self._kernel, arrangement.lists.counts.reshape(-1), routing)
+        call = Call(keys, slopes, payload, routing, self._kernel, classes)
         if group is not None:
-            keys, slopes = grads_summed(group, keys, slopes)
-            payload, share = columns_of(group, payload, routing)
-        is_mean = is_seen and reduction == "mean" and weight is None and group is None and x.numel() > 0
-        losses = entries.loss(self._kernel, way, keys, slopes, payload, routing, is_mean, classes)
-        if is_mean:
-            return as_loss(losses, x)
-        if group is not None:
-            losses = summed(group, losses if share is None else losses * share)
-        return reduced(losses.reshape(moved.shape[:-1]), weight, reduction, x)
+            losses = loss_of_group(caller, group, way, call)
+        else:
+            is_mean = is_seen and reduction == "mean" and weight is None and x.numel() > 0
+            losses = relaxed.loss(way, call, is_mean)
+            if is_mean:
+                return as_loss(losses, x)
+        return reduced(losses.reshape(samples), weight, reduction, x)
 
     @by_samples(Axes.FIRST)
     def cross_entropy(
@@ -468,7 +402,8 @@ class Sorter(Operator):
         True
         """
         given = Given(target, relevance, weight, label_smoothing)
-        return self._loss("cross_entropy", x, given, steepness, reduction, dim, lengths, mask, group)
+        arrangement = arranged(self._operands, "cross_entropy", x, dim, lengths, mask)
+        return self._loss("cross_entropy", x, given, steepness, reduction, arrangement, group)
 
     @by_samples(Axes.FIRST)
     def binary_cross_entropy(
@@ -504,7 +439,8 @@ class Sorter(Operator):
         True
         """
         given = Given(target, relevance, weight, label_smoothing)
-        return self._loss("binary_cross_entropy", x, given, steepness, reduction, dim, lengths, mask, group)
+        arrangement = arranged(self._operands, "binary_cross_entropy", x, dim, lengths, mask)
+        return self._loss("binary_cross_entropy", x, given, steepness, reduction, arrangement, group)
 
     @overload
     def hard_sort(
@@ -572,16 +508,8 @@ class Sorter(Operator):
         >>> values, indices
         (tensor([3, 2, 1, 0]), tensor([0, 2, 1, 3]))
         """
-        arranged = self._arranged("hard_sort", x, dim, lengths, mask, fill)
-        if arranged.lists is None:
-            return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
-        front = arranged.at_end(x, last_of(x.dtype, flag("descending", descending, OperandTypeError)))
-        values, indices = self._exact("hard_sort", front, -1, descending, False, index_dtype)
-        sorted_values = arranged.of_ranks(values)
-        if flag("values_only", values_only, OperandTypeError):
-            return sorted_values
-        places = arranged.lists.places(indices)
-        return Sorted(sorted_values, arranged.with_fill(-1).of_ranks(places))
+        arrangement = arranged(self._operands, "hard_sort", x, dim, lengths, mask, fill)
+        return self._hard("hard_sort", x, dim, descending, values_only, index_dtype, arrangement)
 
 
 def _all_ranks(device: torch.device, n: int, dtype: torch.dtype) -> Tensor:

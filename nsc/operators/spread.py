@@ -6,27 +6,19 @@ select again.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from nsc.operators.exact import DTYPE_NAMES, Sorted, select_along
+from nsc.operators.operator import Operator
 from nsc.operators.sharding import Axes, Shards, is_dtensor, strides_of
 
 
-class Selecting(Protocol):
-    """An operator that selects some ranks of n values."""
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def ranks(self) -> tuple[int, ...]: ...
-
-
 def select_of_spread(
-    operator: Selecting,
+    operator: Operator,
     x: Any,
     dim: int = -1,
     *,
@@ -47,11 +39,14 @@ def select_of_spread(
 
     is_listed = any(each is not None for name, each in lists.items() if name != "fill")
     is_known = isinstance(values_only, bool) and index_dtype in (torch.int64, torch.int32)
-    number = None if is_listed or not is_known else _cut_of(operator, x, dim)
+    outputs = operator.kernel.outputs
+    assert outputs is not None
+    ranks = outputs.ranks
+    number = None if is_listed or not is_known else _cut_of(operator.n, ranks, x, dim)
     if number is None:
         return None
-    k, axis, parts = len(operator.ranks), dim % x.dim(), x.device_mesh.size(number)
-    length, is_largest = operator.n // parts, 0 not in operator.ranks
+    k, axis, parts = len(ranks), dim % x.dim(), x.device_mesh.size(number)
+    length, is_largest = operator.n // parts, 0 not in ranks
     gathered = [Replicate() if number == each else at for each, at in enumerate(x.placements)]
     shape = [*x.shape[:axis], parts * k, *x.shape[axis + 1 :]]
 
@@ -73,7 +68,7 @@ def select_of_spread(
     begin = x.device_mesh.get_local_rank(number) * length
     values, places = of_all(own.values), of_all(own.indices + begin)
     behind = operator.n - parts * k if is_largest else 0
-    selected = select_along(values, axis, tuple(rank - behind for rank in operator.ranks))
+    selected = select_along(values, axis, tuple(rank - behind for rank in ranks))
     shards = Shards.of(x, [axis], False, None)
     results: Tensor = shards.whole(selected.values, Axes.OF_X)
     if values_only:
@@ -82,11 +77,11 @@ def select_of_spread(
     return Sorted(results, shards.whole(indices, Axes.OF_X))
 
 
-def _cut_of(operator: Selecting, x: Any, dim: int) -> int | None:
+def _cut_of(n: int, ranks: Sequence[int], x: Any, dim: int) -> int | None:
     """Return the dimension of the mesh that cuts the axis; None: all values must be gathered."""
     from torch.distributed.tensor import Shard
 
-    k, n, ranks = len(operator.ranks), operator.n, sorted(operator.ranks)
+    k = len(ranks)
     is_axis = isinstance(dim, int) and is_dtensor(x) and -x.dim() <= dim < x.dim()
     if not is_axis or x.dtype not in DTYPE_NAMES:
         return None
@@ -95,5 +90,5 @@ def _cut_of(operator: Selecting, x: Any, dim: int) -> int | None:
     if len(cuts) != 1 or x.shape[axis] != n or any(each.is_partial() for each in x.placements):
         return None
     parts = x.device_mesh.size(cuts[0])
-    is_served = ranks in (list(range(k)), list(range(n - k, n))) and n % parts == 0 and n // parts > k
+    is_served = sorted(ranks) in (list(range(k)), list(range(n - k, n))) and n % parts == 0 and n // parts > k
     return cuts[0] if is_served else None

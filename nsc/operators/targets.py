@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
 
 from nsc.arguments import real
-from nsc.contract.routings import IGNORED, Payload
+from nsc.contract.routings import IGNORED, LOSSES, Payload
 from nsc.errors import OperandError, OperandTypeError
-from nsc.operators.arrangement import Arrangement
-from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import as_loss, check_dense
+from nsc.operators.operands import as_loss, check_dense, check_device
+from nsc.operators.samples import Arrangement, Lengths, Mask
+from nsc.operators.sharding import PARTS, Parts, mean_of
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.relaxed.checks import ABOUT_RANKS
 from nsc.wording import argument
@@ -30,16 +29,6 @@ _INTEGERS = frozenset(
     if hasattr(torch, name)
 )
 REDUCTIONS = ("mean", "sum", "none")
-
-
-class Parts(Enum):
-    """What some samples have of a reduced loss: the sum of their losses, and of what they count."""
-
-    SUM_AND_COUNT = "float64, (2,)"
-
-
-# In place of a reduction: of the samples of one process.
-PARTS = Parts.SUM_AND_COUNT
 
 
 class RowLossOptions(TypedDict, total=False):
@@ -66,12 +55,12 @@ class Operand(NamedTuple):
     Attributes:
         payload: the numbers of all samples.
         form: what they are.
-        counts: (batch,), whether a sample has an item that counts; None: each has.
+        weight: (…), what each sample counts: 0 where no item does; None: all the same.
     """
 
     payload: Tensor
     form: Payload
-    counts: Tensor | None
+    weight: Tensor | None
 
 
 class Given(NamedTuple):
@@ -169,7 +158,7 @@ def check_weight(
         raise OperandTypeError(f"{caller}: weight must have a floating-point dtype, got {weight.dtype}")
     if weight.requires_grad:
         raise OperandError(f"{caller}: weight has no gradient: detach it")
-    _check_device(caller, x, "weight", weight)
+    check_device(caller, x, "weight", weight)
     is_of_items = of_items and weight.dim() > len(samples)
     if weight.shape != (x.shape if is_of_items else samples):
         shape = f"the shape of the samples, {tuple(samples)}"
@@ -215,14 +204,6 @@ def reduced(losses: Tensor, weight: Tensor | None, reduction: str | Parts, score
     return as_loss(total, scores)
 
 
-def mean_of(total: Tensor, count: Tensor) -> Tensor:
-    """Return the mean of samples by the sum of their losses and what they count: 0 where nothing counts.
-
-    Its gradient is 0 there too: a batch without a click is common, and must not make the weights NaN.
-    """
-    return total / (count + (count == 0))
-
-
 def _check_integers(caller: str, x: Tensor, name: str, ranks: Any) -> None:
     check_dense(caller, name, ranks)
     if ranks.dtype not in _INTEGERS:
@@ -241,26 +222,13 @@ def _check_shape(caller: str, x: Tensor, name: str, tensor: Tensor, shape: tuple
         raise OperandError(
             f"{caller}: {name} must have {_shape_in_words(x, shape)}, got {tuple(tensor.shape)}{advice}"
         )
-    _check_device(caller, x, name, tensor)
+    check_device(caller, x, name, tensor)
 
 
 def _shape_in_words(x: Tensor, shape: tuple[int, ...]) -> str:
     if shape == x.shape:
         return f"the shape of x, {tuple(shape)}"
     return f"the shape {tuple(shape)} for x of shape {tuple(x.shape)}"
-
-
-def _check_device(caller: str, x: Tensor, name: str, tensor: Tensor) -> None:
-    if tensor.device != x.device:
-        raise OperandError(f"{caller}: x is on {x.device} and {name} on {tensor.device}: move one of them")
-
-
-def ranks_of(given: Given, arrangement: Arrangement) -> Tensor | None:
-    """Return the ranks of a target as a kernel takes them, its samples in one axis; None: it has none."""
-    target = given.target
-    if not isinstance(target, Tensor) or target.dtype.is_floating_point:
-        return None
-    return _folded(arrangement.target(target))
 
 
 def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:
@@ -284,70 +252,86 @@ def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repea
 
 def operand_of(
     caller: str,
+    loss: str,
     given: Given,
-    ranks: Tensor | None,
-    of_items: bool,
     arrangement: Arrangement,
     dtype: torch.dtype,
-    by_rank: bool,
+    samples: torch.Size,
     is_seen: bool,
 ) -> Operand:
     """Return a target as a routing takes it, its samples in one axis.
 
     Args:
         caller: the operator's method, for messages.
+        loss: its name.
         given: what `check_given` let pass.
-        ranks: what `ranks_of` returned.
-        of_items: whether its weight is one of items.
         arrangement: of the call.
         dtype: the arithmetic type of the call.
-        by_rank: whether the loss averages over ranks too: over those that there are.
+        samples: their shape.
         is_seen: whether ranks may be looked at.
 
     Raises:
         OperandError: as of `_check_ranks`.
     """
-    target, relevance, weight, _ = given
-    lists, smoothing = arrangement.lists, float(given.smoothing)
+    target, _, weight, smoothing = given
+    of_items = weight is not None and weight.dim() > len(samples)
+    ranks = None
+    if isinstance(target, Tensor) and not target.dtype.is_floating_point:
+        ranks = _folded(arrangement.target(target))
+    lists, by_rank = arrangement.lists, LOSSES[loss].by_rank
     if ranks is not None and is_seen and (of_items or lists is not None or smoothing):
         # A kernel would take other ranks: those of no entry, and those that intervals or shares repeat.
         _check_ranks(caller, ranks, arrangement, bool(of_items or by_rank or smoothing))
     if ranks is not None and not of_items and not smoothing and (lists is None or not by_rank):
+        payload, form = ranks, Payload.TARGET
         have_all = is_seen and ranks.numel() and ranks.min().item() >= 0
-        return Operand(ranks, Payload.TARGET, None if have_all else (ranks != IGNORED).any(-1))
+        counts = None if have_all else (ranks != IGNORED).any(-1)
+    else:
+        rows, form, counted = _rows_of(given, ranks, arrangement, dtype)
+        n = rows.shape[-1]
+        weights = rows.new_ones(rows.shape[0], n)
+        if weight is not None and of_items:
+            weights = _folded(arrangement.at_end(weight, 0)).to(dtype)
+        if counted is not None:
+            weights = torch.where(counted, weights, 0)
+        total = weights.sum(-1, keepdim=True, dtype=torch.float64)  # a sum of large float32 may overflow
+        is_counted = total > 0
+        weights = (weights / torch.where(is_counted, total, 1)).to(dtype)
+        if by_rank and lists is not None:
+            weights = weights * (n / lists.counts.reshape(-1, 1).clamp_min(1).to(dtype))
+        counts = None if is_seen and is_counted.all() else is_counted.squeeze(-1)
+        payload = torch.cat([rows, weights.unsqueeze(-2)], -2)
+    weight = None if of_items else weight
+    if counts is not None:
+        has_items = counts.reshape(samples).to(dtype)
+        weight = has_items if weight is None else weight * has_items
+    return Operand(payload, form, weight)
+
+
+def _rows_of(
+    given: Given, ranks: Tensor | None, arrangement: Arrangement, dtype: torch.dtype
+) -> tuple[Tensor, Payload, Tensor | None]:
+    """Return shares, or the first and the last rank of each item; what they are; and which items count."""
+    target, relevance, _, smoothing = given
+    lists, smoothing = arrangement.lists, float(smoothing)
     counted = None if lists is None else _folded(lists.is_entry)
-    form = Payload.INTERVALS
     if isinstance(target, Tensor) and target.dtype.is_floating_point:
-        form = Payload.SHARES
-        rows = _folded(arrangement.shares(target).to(dtype), 2)
-    elif ranks is not None and smoothing:
-        form, counted = Payload.SHARES, ranks != IGNORED
+        return _folded(arrangement.shares(target).to(dtype), 2), Payload.SHARES, counted
+    if ranks is not None and smoothing:
         place = torch.arange(ranks.shape[-1], device=ranks.device).unsqueeze(-1)
         is_true = (ranks.unsqueeze(-2) == place).to(dtype)
         there = ranks.new_full((1, 1, 1), len(place)) if lists is None else lists.counts.reshape(-1, 1, 1)
         each = (smoothing / there.clamp_min(1).double()).to(dtype)
         rows = (1 - smoothing) * is_true + torch.where(place < there, each, 0)
-    elif target is not None:
+        return rows, Payload.SHARES, ranks != IGNORED
+    if target is not None:
         ends = [ranks, ranks] if ranks is not None else [_folded(arrangement.target(each)) for each in target]
         counted = (ends[0] != IGNORED) & (ends[1] != IGNORED)
-        rows = torch.stack([torch.where(counted, each, 0) for each in ends], -2).to(dtype)
+        ends = [torch.where(counted, each, 0) for each in ends]
     else:
         assert relevance is not None
-        rows = torch.stack(rank_intervals(_folded(arrangement.at_end(relevance, 0)), counted), -2).to(dtype)
-    n = rows.shape[-1]
-    weights = rows.new_ones(rows.shape[0], n)
-    if of_items:
-        assert weight is not None
-        weights = _folded(arrangement.at_end(weight, 0)).to(dtype)
-    if counted is not None:
-        weights = torch.where(counted, weights, 0)
-    total = weights.sum(-1, keepdim=True, dtype=torch.float64)  # a sum of large float32 may overflow
-    is_counted = total > 0
-    weights = (weights / torch.where(is_counted, total, 1)).to(dtype)
-    if by_rank and lists is not None:
-        weights = weights * (n / lists.counts.reshape(-1, 1).clamp_min(1).to(dtype))
-    counts = None if is_seen and is_counted.all() else is_counted.squeeze(-1)
-    return Operand(torch.cat([rows, weights.unsqueeze(-2)], -2), form, counts)
+        ends = rank_intervals(_folded(arrangement.at_end(relevance, 0)), counted)
+    return torch.stack(ends, -2).to(dtype), Payload.INTERVALS, counted
 
 
 def _folded(operand: Tensor, axes: int = 1) -> Tensor:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime.relaxed.kernel import Kernel, find_kernel
-from nsc.runtime.relaxed.shapes import is_loss, output_shapes, payload_of, real_of
+from nsc.runtime.relaxed.call import Call, is_loss, output_shapes, payload_of, real_of
+from nsc.runtime.relaxed.kernel import Kernel
 
 # The least and the greatest steepness in an arithmetic type: kernels take smaller numbers for zero.
 RANGES = {
@@ -19,98 +16,50 @@ RANGES = {
 }
 
 
-def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
+def check_call(call: Call) -> None:
     """Raise OperandError unless tensors have the shapes and dtypes that kernels take their memory for."""
-    check_keys(kernel, x)
-    batch = x.shape[0]
-    check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
+    x, steepness, payload, routing, kernel, _ = call
+    if real_of(x.dtype) not in kernel.reals:
+        raise OperandError(
+            f"{kernel.name}: no kernel for {x.dtype}, only for {', '.join(sorted(kernel.reals))}"
+        )
+    batch = x.shape[0] if x.dim() else 0
+    _check_tensor(kernel, "x", x, (batch, kernel.n), x.dtype)
+    _check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
     known = [name for name, row in ROUTINGS.items() if kernel.outputs is None or row.selector is not None]
     if routing not in known:
         raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(known)}")
     columns = payload.shape[-1] if payload is not None and payload.dim() > 1 else 0
     match payload_of(routing):
         case Payload.COLUMNS:
-            check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
+            _check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
         case Payload.TARGET:
-            check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
+            _check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
         case Payload.INTERVALS:
-            check_tensor(kernel, "intervals", payload, (batch, 3, kernel.n), x.dtype)
+            _check_tensor(kernel, "intervals", payload, (batch, 3, kernel.n), x.dtype)
         case Payload.SHARES:
-            check_tensor(kernel, "shares", payload, (batch, kernel.n + 1, kernel.n), x.dtype)
+            _check_tensor(kernel, "shares", payload, (batch, kernel.n + 1, kernel.n), x.dtype)
         case Payload.RANKS:
-            check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
+            _check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
         case Payload.NOTHING:
             pass
 
 
-def check_relax_backward(
-    kernel: Kernel,
-    values_grad: Tensor | None,
-    routed_grad: Tensor | None,
-    x: Tensor,
-    steepness: Tensor,
-    payload: Tensor | None,
-    routing: str,
-) -> None:
-    """Check the arguments of `nsc::relax_backward` as `check_tensors` does."""
-    check_tensors(kernel, x, steepness, payload, routing)
-    for grad, shape in zip((values_grad, routed_grad), output_shapes(x, payload, routing), strict=True):
+def check_grads(call: Call, values_grad: Tensor | None, routed_grad: Tensor | None) -> None:
+    """Raise OperandError unless gradients, where there are some, are those of the results of a call."""
+    shapes = output_shapes(call.x, call.payload, call.routing)
+    for grad, shape in zip((values_grad, routed_grad), shapes, strict=True):
         if grad is not None:
-            check_tensor(kernel, "gradient", grad, shape, x.dtype)
+            _check_tensor(call.kernel, "gradient", grad, shape, call.x.dtype)
 
 
-def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """Return `nsc::relax_backward` of a device, which checks its arguments and calls the unchecked function.
-
-    It returns the gradients of x, steepness and, if it has one, payload. An incoming gradient
-    that is None counts as zero.
-    """
-
-    def relax_backward(
-        values_grad: Tensor | None,
-        routed_grad: Tensor | None,
-        x: Tensor,
-        steepness: Tensor,
-        payload: Tensor | None,
-        routing: str,
-        spec: str,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        check_relax_backward(find_kernel(spec), values_grad, routed_grad, x, steepness, payload, routing)
-        grads = unchecked(values_grad, routed_grad, x, steepness, payload, routing, spec)
-        return grads[0], grads[1], x.new_empty(0) if grads[2] is None else grads[2]
-
-    return relax_backward
+def check_loss(call: Call) -> None:
+    """Raise OperandError unless a call's routing is a loss."""
+    if not is_loss(call.routing):
+        raise OperandError(f"{_caller(call)}: this routing is no loss")
 
 
-def checked_loss(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Return `nsc::loss` of a device, which checks its arguments and calls the unchecked function.
-
-    It returns the losses, and their gradients of x, steepness and, if it has one, target.
-    """
-
-    def loss(
-        x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        kernel = find_kernel(spec)
-        check_tensors(kernel, x, steepness, target, routing)
-        if not is_loss(routing):
-            raise OperandError(f"{_call(kernel, routing)}: this routing is no loss")
-        losses, x_grad, steepness_grad, target_grad = unchecked(x, steepness, target, routing, spec)
-        return losses, x_grad, steepness_grad, x.new_empty(0) if target_grad is None else target_grad
-
-    return loss
-
-
-def check_keys(kernel: Kernel, x: Tensor) -> None:
-    """Raise OperandError unless x is (batch, n) of a type that the kernel is compiled for."""
-    if real_of(x.dtype) not in kernel.reals:
-        raise OperandError(
-            f"{kernel.name}: no kernel for {x.dtype}, only for {', '.join(sorted(kernel.reals))}"
-        )
-    check_tensor(kernel, "x", x, (x.shape[0] if x.dim() else 0, kernel.n), x.dtype)
-
-
-def check_tensor(
+def _check_tensor(
     kernel: Kernel, name: str, tensor: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
 ) -> None:
     """Raise OperandError unless a tensor has the shape and dtype that it must have."""
@@ -119,18 +68,18 @@ def check_tensor(
         raise OperandError(f"{kernel.name}: {name} must be {dtype} {tuple(shape)}, got {description}")
 
 
-def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
+def check_values(call: Call) -> None:
     """Raise the error that a kernel would answer with: for wrong values of a steepness, a target or ranks."""
-    steepness = steepness.detach()
+    steepness, payload, n = call.steepness.detach(), call.payload, call.kernel.n
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
-        raise no_steepness(kernel, routing, steepness)
+        raise no_steepness(call)
     if payload is None:
         return
-    if is_loss(routing):
-        if not bool(_is_target(kernel.n, payload, payload_of(routing)).all()):
-            raise bad_target(kernel, routing)
-    elif payload_of(routing) is Payload.RANKS and not bool(((payload >= 0) & (payload < kernel.n)).all()):
-        raise no_rank(kernel, routing)
+    if is_loss(call.routing):
+        if not bool(_is_target(n, payload, payload_of(call.routing)).all()):
+            raise bad_target(call)
+    elif payload_of(call.routing) is Payload.RANKS and not bool(((payload >= 0) & (payload < n)).all()):
+        raise no_rank(call)
 
 
 def _is_target(n: int, target: Tensor, form: Payload) -> Tensor:
@@ -170,12 +119,12 @@ def bad_steepness(
     )
 
 
-def no_steepness(kernel: Kernel, routing: str, steepness: Tensor) -> OperandError | OperandTypeError:
+def no_steepness(call: Call) -> OperandError | OperandTypeError:
     """Return the error for a tensor of steepnesses with a wrong one; it names the first of these."""
+    steepness = call.steepness.detach()
     lowest, highest = RANGES[steepness.dtype]
-    steepness = steepness.detach()
     first = int((~((steepness >= lowest) & (steepness <= highest))).int().argmax())
-    return bad_steepness(_call(kernel, routing), repr(steepness[first].item()), steepness.dtype)
+    return bad_steepness(_caller(call), repr(steepness[first].item()), steepness.dtype)
 
 
 # What a message says to who passes wrong ranks.
@@ -185,24 +134,24 @@ ABOUT_RANKS = (
 )
 
 
-def bad_target(kernel: Kernel, routing: str) -> OperandError:
+def bad_target(call: Call) -> OperandError:
     """Return the error for a target of wrong numbers."""
-    last = kernel.n - 1
+    last = call.kernel.n - 1
     rules = {
         Payload.TARGET: f"must hold each rank 0 … {last} once in every sample{ABOUT_RANKS}",
         Payload.INTERVALS: f"must have first and last ranks with 0 ≤ first ≤ last ≤ {last}, and weights that "
         "are finite and not below 0",
         Payload.SHARES: "must hold numbers in 0 … 1, and weights that are finite and not below 0",
     }
-    return OperandError(f"{_call(kernel, routing)}: target {rules[payload_of(routing)]}")
+    return OperandError(f"{_caller(call)}: target {rules[payload_of(call.routing)]}")
 
 
-def no_rank(kernel: Kernel, routing: str) -> OperandError:
+def no_rank(call: Call) -> OperandError:
     """Return the error for a rank that is none."""
-    return OperandError(f"{_call(kernel, routing)}: ranks must be in 0 … {kernel.n - 1}")
+    return OperandError(f"{_caller(call)}: ranks must be in 0 … {call.kernel.n - 1}")
 
 
-def _call(kernel: Kernel, routing: str) -> str:
-    """Return an operator and the method that led to a routing."""
-    row = ROUTINGS[routing]
-    return f"{kernel.name}.{row.sorter if kernel.outputs is None else row.selector}"
+def _caller(call: Call) -> str:
+    """Return an operator and the method that led to a call's routing."""
+    row = ROUTINGS[call.routing]
+    return f"{call.kernel.name}.{row.sorter if call.kernel.outputs is None else row.selector}"

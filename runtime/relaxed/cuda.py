@@ -1,4 +1,4 @@
-"""The CUDA implementations of the operators: scratch memory, grids, and the order of the launches.
+"""The CUDA implementation of the operators: scratch memory, grids, and the order of the launches.
 
 GPU calls do not check values on the host: an invalid steepness or target gives NaN. All scratch memory comes
 from torch's allocator on the current stream. So calls may be captured in CUDA graphs, and a call that runs
@@ -16,18 +16,17 @@ from nsc.contract.launch import MOST_CHUNKS
 from nsc.contract.routings import Payload
 from nsc.errors import OperandError
 from nsc.runtime.devices.cuda_module import Argument
-from nsc.runtime.relaxed.checks import check_tensors, checked_backward, checked_loss
-from nsc.runtime.relaxed.cuda_plan import Function, ceil, plan_of
-from nsc.runtime.relaxed.cuda_program import program_of
-from nsc.runtime.relaxed.derivatives import through_loss
-from nsc.runtime.relaxed.kernel import Kernel, find_kernel
-from nsc.runtime.relaxed.shapes import (
+from nsc.runtime.relaxed.call import (
+    Call,
     has_gradient,
     inner_contiguous,
     is_loss,
     output_shapes,
     payload_of,
 )
+from nsc.runtime.relaxed.cuda_program import Function, ceil, plan_of, program_of
+from nsc.runtime.relaxed.derivatives import through_loss
+from nsc.runtime.relaxed.kernel import Kernel
 from nsc.wording import count as count_of
 
 # Bytes of the weights, and their gradients, of a group of samples: they should stay in or near the L2 cache.
@@ -47,21 +46,12 @@ Products = tuple[Tensor | None, Tensor | None, int]
 MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
 
 
-def relax(
-    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
-) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::relax`; see `dispatch.entries.relax`."""
-    check_tensors(find_kernel(spec), x, steepness, payload, routing)
-    values, routed = relax_unchecked(x, steepness, payload, routing, spec)
-    return values, x.new_empty(x.shape[0], 0) if routed is None else routed
-
-
-def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
+def empty_kept(call: Call) -> Tensor | None:
     """Return memory for the weights of all samples; None for more than MOST_KEPT_WEIGHTS, or than is free.
 
     Of a kernel without CUDA functions it is None too: the call says what is wrong.
     """
-    launch = find_kernel(spec).manifest.cuda
+    launch, x = call.kernel.manifest.cuda, call.x
     shape = x.shape[0], 0 if launch is None else launch.weight_numbers
     if launch is None or math.prod(shape) * x.itemsize > MOST_KEPT_WEIGHTS:
         return None
@@ -71,107 +61,80 @@ def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
         return None
 
 
-def relax_unchecked(
-    x: Tensor,
-    steepness: Tensor,
-    payload: Tensor | None,
-    routing: str,
-    spec: str,
-    kept: Tensor | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
-    shapes = output_shapes(x, payload, routing)
-    with Call(x, steepness, payload, routing, spec, with_gradients=False) as call:
+def relax(call: Call, kept: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    """Run the keys pass and a routing; see `Implementation`."""
+    x, shapes = call.x, output_shapes(call.x, call.payload, call.routing)
+    with _Launches(call, with_gradients=False) as launch:
         values = x.new_empty(shapes[0])
-        if routing == "none":  # no scratch memory: one launch takes the whole batch
-            if call.batch:
-                call.keys(0, call.batch, values, kept)
+        if call.routing == "none":  # no scratch memory: one launch takes the whole batch
+            if launch.batch:
+                launch.keys(0, launch.batch, values, kept)
             return values, None
         routed = x.new_empty(shapes[1])
-        for first, count in call.groups():
-            weights = call.empty_weights(count) if kept is None else kept[first : first + count]
-            call.keys(first, count, values, weights)
-            losses = call.route(first, count, weights, routed)
+        for first, count in launch.groups():
+            weights = launch.empty_weights(count) if kept is None else kept[first : first + count]
+            launch.keys(first, count, values, weights)
+            losses = launch.route(first, count, weights, routed)
             if losses is not None:
                 _put(routed, first, count, losses)
         return values, routed
 
 
-def relax_backward_unchecked(
+def relax_backward(
+    call: Call,
     values_grad: Tensor | None,
     routed_grad: Tensor | None,
-    x: Tensor,
-    steepness: Tensor,
-    payload: Tensor | None,
-    routing: str,
-    spec: str,
-    with_steepness: bool = True,
-    with_payload: bool = True,
+    needs: tuple[bool, bool] = (True, True),
     kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
-
-    The weights are computed anew unless `relax_unchecked` kept them for the same arguments.
-    """
-    if is_loss(routing) and routed_grad is not None:
-        assert payload is not None
-        return through_loss(
-            loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
-        )
-    with Call(x, steepness, payload, routing, spec, with_gradients=routed_grad is not None) as call:
+    """Return the gradients of x, steepness and payload; see `Implementation`."""
+    if is_loss(call.routing) and routed_grad is not None:
+        return through_loss(loss, relax_backward, call, values_grad, routed_grad)
+    x, payload = call.x, call.payload
+    with _Launches(call, with_gradients=routed_grad is not None) as launch:
         x_grad = x.new_empty(x.shape)
-        steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+        steepness_grad = x.new_empty(x.shape[0]) if needs[0] else None
         payload_grad = None
-        if with_payload and payload is not None and has_gradient(routing):
+        if needs[1] and payload is not None and has_gradient(call.routing):
             payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
         values_grad = None if values_grad is None else values_grad.contiguous()
         routed_grad = None if routed_grad is None else routed_grad.contiguous()
-        for first, count in call.groups():
+        for first, count in launch.groups():
             if kept is None:
-                weights = call.empty_weights(count)
-                call.keys(first, count, None, weights)
+                weights = launch.empty_weights(count)
+                launch.keys(first, count, None, weights)
             else:
                 weights = kept[first : first + count]
             weight_grads = None
             if routed_grad is not None:
-                weight_grads = call.empty_weight_grads(count)
-                call.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
-            call.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
+                weight_grads = launch.empty_weight_grads(count)
+                launch.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
+            launch.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
         return x_grad, steepness_grad, payload_grad
 
 
-relax_backward = checked_backward(relax_backward_unchecked)
-
-
-def loss_unchecked(
-    x: Tensor,
-    steepness: Tensor,
-    target: Tensor,
-    routing: str,
-    spec: str,
-    with_steepness: bool = True,
-    with_target: bool = True,
+def loss(
+    call: Call, needs: tuple[bool, bool] = (True, True)
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Do what `loss` does without argument checks; gradients that are not needed are None."""
-    with Call(x, steepness, target, routing, spec, with_gradients=True) as call:
+    """Return the losses and their gradients of x, steepness and target; see `Implementation`."""
+    x, target = call.x, call.payload
+    assert target is not None
+    with _Launches(call, with_gradients=True) as launch:
         losses, x_grad = x.new_empty(x.shape[0]), x.new_empty(x.shape)
-        steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
-        target_grad = x.new_empty(target.shape) if with_target and has_gradient(routing) else None
-        for first, count in call.groups():
-            weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
-            parts, products = call.empty_losses(count), call.empty_products(count)
-            call.keys(first, count, None, weights)
-            call.route_backward(first, count, weights, None, weight_grads, target_grad, parts, products)
-            call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad, products)
+        steepness_grad = x.new_empty(x.shape[0]) if needs[0] else None
+        target_grad = x.new_empty(target.shape) if needs[1] and has_gradient(call.routing) else None
+        for first, count in launch.groups():
+            weights, weight_grads = launch.empty_weights(count), launch.empty_weight_grads(count)
+            parts, products = launch.empty_losses(count), launch.empty_products(count)
+            launch.keys(first, count, None, weights)
+            launch.route_backward(first, count, weights, None, weight_grads, target_grad, parts, products)
+            launch.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad, products)
             _put(losses, first, count, parts)
         return losses, x_grad, steepness_grad, target_grad
 
 
-loss = checked_loss(loss_unchecked)
-
-
-class Call:
-    """A call of an operator: its inputs, contiguous where kernels need them so, and its launches.
+class _Launches:
+    """The launches of a call, whose inputs are contiguous where kernels need them so.
 
     As a context it turns an error of too little memory into one that says how much the call takes.
 
@@ -181,40 +144,31 @@ class Call:
 
     __slots__ = ("_kernel", "_payload", "_plan", "_program", "_steepness", "_with_gradients", "_x", "batch")
 
-    def __init__(
-        self,
-        x: Tensor,
-        steepness: Tensor,
-        payload: Tensor | None,
-        routing: str,
-        spec: str,
-        with_gradients: bool,
-    ) -> None:
-        """Find what implements the call.
+    def __init__(self, call: Call, with_gradients: bool) -> None:
+        """Find what implements a call.
 
         Args:
-            x, steepness, payload, routing, spec: see `dispatch.entries.relax`.
+            call: the call.
             with_gradients: whether it works out gradients of weights.
 
         Raises:
             OperandError: more than MOST_COLUMNS columns.
         """
-        self._kernel, self.batch = find_kernel(spec), x.shape[0]
-        columns = self._kernel.n
-        if payload is not None and payload_of(routing) in (Payload.COLUMNS, Payload.RANKS):
-            columns = payload.shape[-1]
+        self._x, self._steepness, self._payload, routing, self._kernel, _ = call
+        self.batch, columns = self._x.shape[0], self._kernel.n
+        if self._payload is not None and payload_of(routing) in (Payload.COLUMNS, Payload.RANKS):
+            columns = self._payload.shape[-1]
         if columns > MOST_COLUMNS:
             raise OperandError(
                 f"{self._kernel.name}: the payload has {columns:,} columns, a call on a GPU takes at most "
                 f"{MOST_COLUMNS:,}: pass them in several calls"
             )
-        self._x, self._steepness, self._payload = x, steepness, payload
         self._with_gradients = with_gradients
         if self.batch:  # an empty one needs no device
-            self._program = program_of(self._kernel, x.device)
-            self._plan = plan_of(self._kernel, self._program, routing, columns, x.dtype)
+            self._program = program_of(self._kernel, self._x.device)
+            self._plan = plan_of(self._kernel, self._program, routing, columns, self._x.dtype)
 
-    def __enter__(self) -> Call:
+    def __enter__(self) -> _Launches:
         try:
             self._x, self._payload = self._x.contiguous(), inner_contiguous(self._payload)
         except torch.OutOfMemoryError as error:
@@ -267,7 +221,7 @@ class Call:
     def keys(self, first: int, count: int, values: Tensor | None, weights: Tensor | None) -> None:
         """Run the keys pass on a group. A target with a wrong rank makes its weights NaN."""
         steepness = self._steepness
-        target = _rows(self._payload if self._plan.has_target else None, first)
+        target = _rows(self._payload if self._plan.routing.payload is Payload.TARGET else None, first)
         function = self._plan.keys
         self._program.launch(
             function.name,
@@ -322,19 +276,19 @@ class Call:
     def route(self, first: int, count: int, weights: Tensor, routed: Tensor) -> Tensor | None:
         """Route a group; a loss is returned in parts (count, chunks)."""
         plan = self._plan
-        losses = self.empty_losses(count) if plan.is_loss else None
+        losses = self.empty_losses(count) if plan.routing.is_loss else None
         blocks = self._routing_blocks(plan.route, count)
         self._program.launch(
             plan.route.name,
             blocks,
             (
-                plan.code,
+                plan.routing.code,
                 count,
                 plan.chunks,
                 weights,
                 *_rows(self._payload, first),
                 plan.columns,
-                None if plan.is_loss else _behind(routed, first),
+                None if plan.routing.is_loss else _behind(routed, first),
                 losses,
             ),
         )
@@ -359,7 +313,7 @@ class Call:
         plan, blocks = self._plan, self._backward_blocks(count)
         # What runs forwards through the network, and what then runs backwards.
         forwards, backwards = self._payload, routed_grad
-        if plan.is_reversed:
+        if plan.routing.is_reversed:
             forwards, backwards = backwards, forwards
         # The weights are passed twice, see `Call` in library/nsc/relaxed/cuda/tile.h. With one pointer the
         # backward routing of 16 wires would spill 900 bytes.
@@ -367,7 +321,7 @@ class Call:
             plan.route_backward.name,
             blocks,
             (
-                plan.code,
+                plan.routing.code,
                 count,
                 plan.chunks,
                 weights,

@@ -1,18 +1,25 @@
-"""A package's CUDA functions on a device. Each part is built and loaded on first use."""
+"""Programs: a package's CUDA functions on a device, and the plans of calls, each worked out once.
+
+Each part of a package is built and loaded on first use.
+"""
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 import torch
 
 from nsc.contract.interface import function_name
-from nsc.contract.launch import PARTS
+from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, PARTS, WARP
+from nsc.contract.routings import LOSSES, ROUTINGS, Payload, Routing
 from nsc.errors import OperandError
 from nsc.runtime.build.cache import used
 from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_device, index_of
 from nsc.runtime.devices.launches import Launches, launches
+from nsc.runtime.relaxed.call import real_of
 from nsc.runtime.relaxed.cubin import build
 from nsc.runtime.relaxed.kernel import Kernel
 from nsc.wording import argument
@@ -105,3 +112,145 @@ class CupyProgram:
             partial(build, kernel, device.architecture, part, device.shared_bytes),
             lambda binary: CudaModule(kernel.name, binary, blocks, device),
         )
+
+
+# Bytes of a part of a loss.
+_LOSS_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a program.
+
+    Attributes:
+        name: its name.
+        items: how many samples, tiles or slots a block of it works on at a time.
+    """
+
+    name: str
+    items: int
+
+    def blocks_for(self, items: int) -> int:
+        """Return how many blocks work on so many items."""
+        return ceil(items, self.items)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all calls share of a kernel on a device, with a routing, a number of columns and a type.
+
+    Attributes:
+        routing: the routing.
+        columns: that a sample's tiles have.
+        chunks: pieces that these are cut into; each has gradients of weights of its own.
+        samples_per_tile: how many a tile of columns holds.
+        keys, keys_backward, sums, route, route_backward: the functions.
+        slots: places for gradients of weights.
+        weight_numbers: what the keys pass leaves of a sample.
+        merge_comparators: those of the merge that a loss takes apart.
+        column_products, first_products: numbers of a sample that the backward routing leaves for the
+            gradients of that merge: by column, and for its first level by warp; 0 where it is not apart.
+        first_rows: rows of the latter.
+        sample_bytes, sample_bytes_with_gradients: what a sample's weights take, with their gradients and
+            parts of losses.
+        kept_rows: most rows that the codelets of a tile load, and the backward routing keeps.
+        kept_numbers, kept_bytes: what a block of it keeps.
+    """
+
+    routing: Routing
+    columns: int
+    chunks: int
+    samples_per_tile: int
+    keys: Function
+    keys_backward: Function
+    sums: Function
+    route: Function
+    route_backward: Function
+    slots: int
+    weight_numbers: int
+    merge_comparators: int
+    column_products: int
+    first_rows: int
+    first_products: int
+    sample_bytes: int
+    sample_bytes_with_gradients: int
+    kept_rows: int
+    kept_numbers: int
+    kept_bytes: int
+
+    def bytes_per_sample(self, with_gradients: bool) -> int:
+        """Return the bytes of scratch memory that a sample takes."""
+        return self.sample_bytes_with_gradients if with_gradients else self.sample_bytes
+
+
+@functools.lru_cache(maxsize=4096)
+def plan_of(kernel: Kernel, program: Program, routing: str, columns: int, dtype: torch.dtype) -> Plan:
+    """Return the plan of calls of a kernel on a device.
+
+    Args:
+        kernel: the kernel.
+        program: its functions on the device.
+        routing: a key of ROUTINGS.
+        columns: of the payload; of P and losses the number of wires.
+        dtype: of x.
+    """
+    launch, launches, real = kernel.launch, program.launches, real_of(dtype)
+    lane_columns = LANE_BYTES // dtype.itemsize
+    tile_columns = launches.tile_lanes * lane_columns
+    # Columns of a tile that a sample takes; see `Tile` in library/nsc/relaxed/cuda/tile.h.
+    group = lane_columns
+    if columns > lane_columns:
+        group = max(lane_columns, min(tile_columns, launch.widest_group))
+    chunks = max(1, min(MOST_CHUNKS, ceil(columns, group)))
+    described = ROUTINGS[routing]
+    taken = described.payload
+    is_payload = taken in (Payload.COLUMNS, Payload.RANKS)
+    kept_rows = launch.kept_rows if is_payload else launch.kept_rows_permutation
+    losses = chunks * _LOSS_BYTES if described.is_loss else 0
+    if launch.kept_rows_in_block:
+        kept_rows = 0
+    column_products = first_rows = first_products = 0
+    asks_for_one = described.loss is not None and not LOSSES[described.loss].by_rank
+    if launch.merge_layers and taken is Payload.TARGET and asks_for_one:
+        half = columns // 2
+        kept_rows, column_products = launch.kept_rows_front, columns * half
+        first_rows = ceil(columns, group) * (launch.tile_threads // WARP)
+        first_products = first_rows * half
+
+    def function(name: str) -> Function:
+        full = function_name(name, real)
+        return Function(full, launches.blocks[full].items)
+
+    route_backward = function("route_backward")
+    kept_numbers = route_backward.items * kept_rows * tile_columns
+    return Plan(
+        routing=described,
+        columns=columns,
+        chunks=chunks,
+        samples_per_tile=tile_columns // group,
+        keys=function("keys"),
+        keys_backward=function("keys_backward"),
+        sums=function("sum"),
+        route=function("reversed" if described.is_reversed else "route"),
+        route_backward=route_backward,
+        slots=launch.slots,
+        weight_numbers=launch.weight_numbers,
+        merge_comparators=launch.merge_layers << launch.merge_layers >> 1,
+        column_products=column_products,
+        first_rows=first_rows,
+        first_products=first_products,
+        sample_bytes=launch.weight_numbers * dtype.itemsize + losses,
+        sample_bytes_with_gradients=(
+            launch.weight_numbers + chunks * launch.slots + column_products + first_products
+        )
+        * dtype.itemsize
+        + losses,
+        kept_rows=kept_rows,
+        kept_numbers=kept_numbers,
+        kept_bytes=kept_numbers * dtype.itemsize,
+    )
+
+
+def ceil(a: int, b: int) -> int:
+    """Return a / b, rounded up."""
+    return -(-a // b)

@@ -8,21 +8,14 @@ import torch
 from torch import Tensor
 
 from nsc.runtime.relaxed import reference
-from nsc.runtime.relaxed.kernel import find_kernel
-from nsc.runtime.relaxed.shapes import has_gradient
+from nsc.runtime.relaxed.call import Call, has_gradient
 
 
 def reference_vjp(
-    values_grad: Tensor | None,
-    routed_grad: Tensor | None,
-    x: Tensor,
-    steepness: Tensor,
-    payload: Tensor | None,
-    routing: str,
-    spec: str,
+    call: Call, values_grad: Tensor | None, routed_grad: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `nsc::relax_backward` does, in differentiable torch operations."""
-    kernel = find_kernel(spec)
+    x, steepness, payload, routing, kernel, _ = call
     differentiable = payload if has_gradient(routing) else None
 
     def outputs(*inputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -53,10 +46,11 @@ def second_vjp(
     places = [place for place, t in enumerate(saved) if t is not None and t.dtype.is_floating_point]
 
     def backward(*chosen: Tensor) -> tuple[Tensor, ...]:
-        inputs = list(saved)
+        tensors = list(saved)
         for place, tensor in zip(places, chosen, strict=True):
-            inputs[place] = tensor
-        return reference_vjp(*inputs, routing, spec)  # type: ignore[call-arg, arg-type]
+            tensors[place] = tensor
+        values_grad, routed_grad, *inputs = tensors
+        return reference_vjp(Call.of(*inputs, routing, spec), values_grad, routed_grad)  # type: ignore[call-arg, arg-type]
 
     outputs, pullback = _vjp(backward, *[t for t in map(saved.__getitem__, places) if t is not None])
     filled = tuple(
@@ -70,25 +64,22 @@ def second_vjp(
 
 
 def through_loss(
-    loss: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]],
+    loss: Callable[..., tuple[Tensor, Tensor, Tensor | None, Tensor | None]],
     backward: Callable[..., tuple[Tensor, Tensor | None, Tensor | None]],
+    call: Call,
     values_grad: Tensor | None,
     routed_grad: Tensor,
-    x: Tensor,
-    steepness: Tensor,
-    target: Tensor,
-    routing: str,
-    spec: str,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return the gradients of x, steepness and a target of shares, for those of the values and of the losses.
 
     Gradients of the losses are multiplied in last: inside the kernels products could leave the normal
     numbers.
     """
-    _, x_grad, steepness_grad, of_target = loss(x, steepness, target, routing, spec)
+    _, x_grad, steepness_grad, of_target = loss(call)
+    assert steepness_grad is not None
     x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad
     if values_grad is not None:
-        of_values = backward(values_grad, None, x, steepness, None, "none", spec)
+        of_values = backward(call._replace(payload=None, routing="none"), values_grad, None)
         assert of_values[1] is not None
         x_grad, steepness_grad = x_grad + of_values[0], steepness_grad + of_values[1]
-    return x_grad, steepness_grad, of_target * routed_grad.view(-1, 1, 1) if has_gradient(routing) else None
+    return x_grad, steepness_grad, None if of_target is None else of_target * routed_grad.view(-1, 1, 1)

@@ -8,77 +8,43 @@ import torch
 from torch import Tensor
 
 from nsc.runtime.relaxed import cpu, cuda
+from nsc.runtime.relaxed.call import Call
 
 
 class Implementation(Protocol):
-    """The operators for the tensors of one type of device; `spec` names the kernel.
+    """The operators for the tensors of one type of device. It does not check its arguments.
 
-    A function that ends in `unchecked` does not check its arguments, and returns None for results that are
-    not needed.
+    `needs` says whether gradients of steepness and payload are needed; those that are not are None.
     """
 
-    def relax(
-        self, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
-    ) -> tuple[Tensor, Tensor]:
-        """Implement `nsc::relax`; see `dispatch.entries.relax`."""
+    def empty_kept(self, call: Call) -> Tensor | None:
+        """Return memory for weights that `relax` keeps for `relax_backward`; None: it keeps none."""
 
-    def empty_kept(self, x: Tensor, routing: str, spec: str) -> Tensor | None:
-        """Return memory for weights that `relax_unchecked` keeps for `relax_backward_unchecked`, or None."""
+    def relax(self, call: Call, kept: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Run the keys pass and a routing.
 
-    def relax_unchecked(
-        self,
-        x: Tensor,
-        steepness: Tensor,
-        payload: Tensor | None,
-        routing: str,
-        spec: str,
-        kept: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return what `relax` does, and None in place of an empty result of routing "none"."""
+        Returns:
+            Values (batch, n), and what was routed: P (batch, n, n) for "permutation", (batch, n, m) for a
+            payload, (batch, n, k) for k rows of P, (batch,) for a loss, None or (batch, 0) for "none".
+        """
 
     def relax_backward(
         self,
+        call: Call,
         values_grad: Tensor | None,
         routed_grad: Tensor | None,
-        x: Tensor,
-        steepness: Tensor,
-        payload: Tensor | None,
-        routing: str,
-        spec: str,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Implement `nsc::relax_backward`: return the gradients of x, steepness and payload."""
-
-    def relax_backward_unchecked(
-        self,
-        values_grad: Tensor | None,
-        routed_grad: Tensor | None,
-        x: Tensor,
-        steepness: Tensor,
-        payload: Tensor | None,
-        routing: str,
-        spec: str,
-        with_steepness: bool = True,
-        with_payload: bool = True,
+        needs: tuple[bool, bool] = (True, True),
         kept: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Return what `relax_backward` does, and None for gradients that are not needed."""
+        """Return the gradients of x, steepness and payload; a gradient of a result that is None is zero.
+
+        The weights are computed anew, unless `relax` kept them for the same call.
+        """
 
     def loss(
-        self, x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Implement `nsc::loss`: return the losses and their gradients of x, steepness and target."""
-
-    def loss_unchecked(
-        self,
-        x: Tensor,
-        steepness: Tensor,
-        target: Tensor,
-        routing: str,
-        spec: str,
-        with_steepness: bool = True,
-        with_target: bool = True,
+        self, call: Call, needs: tuple[bool, bool] = (True, True)
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Return what `loss` does, and None for gradients that are not needed."""
+        """Return the losses and their gradients of x, steepness and target."""
 
 
 # Type of device, as torch names it, to the implementation for its tensors.

@@ -20,8 +20,7 @@ from nsc.contract.tables import FEWEST_LONG_WIRES, NetworkTables
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.build import cache, prebuilt
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.relaxed.engine import Engine, engine_library, engine_name
-from nsc.runtime.relaxed.library import Library
+from nsc.runtime.relaxed.library import Engine, Library, engine_library, engine_name
 from nsc.runtime.threads import Lock
 from nsc.wording import argument
 
@@ -77,7 +76,8 @@ class Kernel:
         # Whether the network's own library serves; else the engine of its relaxation does.
         self._is_specialised = self.n >= FEWEST_LONG_WIRES
         self._lock = Lock()
-        self._library: Library | Engine | None = None
+        # What serves now; None: `library` says.
+        self.serving: Library | Engine | None = None
         # Whether the plain reference serves, as there is no compiler.
         self._by_reference = False
 
@@ -119,7 +119,7 @@ class Kernel:
         """Let the network's own library serve from the next call on, which builds it."""
         if not self._is_specialised:
             with self._lock:
-                self._is_specialised, self._library, self._by_reference = True, None, False
+                self._is_specialised, self.serving, self._by_reference = True, None, False
 
     def library(self) -> Library | Engine | None:
         """Return what serves, built if it is not there; None: the plain reference serves.
@@ -132,23 +132,19 @@ class Kernel:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
             PackageError: the engine's tables are another network's.
         """
-        # Another thread may call `specialise` meanwhile.
-        library = self._library
-        if library is None and not self._by_reference:
-            with self._lock:
-                if self._library is None and not self._by_reference:
-                    try:
-                        self._library = self._opened()
-                    except ToolchainError as error:
-                        self._by_reference = True
-                        warnings.warn(
-                            f"nsc: {error}. Until then {self.name} runs as plain torch, many times "
-                            "slower, with the same results",
-                            RuntimeWarning,
-                            stacklevel=3,
-                        )
-                library = self._library
-        return library
+        with self._lock:
+            if self.serving is None and not self._by_reference:
+                try:
+                    self.serving = self._opened()
+                except ToolchainError as error:
+                    self._by_reference = True
+                    warnings.warn(
+                        f"nsc: {error}. Until then {self.name} runs as plain torch, many times "
+                        "slower, with the same results",
+                        RuntimeWarning,
+                        stacklevel=3,
+                    )
+            return self.serving
 
     def _opened(self) -> Library | Engine:
         if self._is_specialised:

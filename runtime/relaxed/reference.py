@@ -71,7 +71,7 @@ def _layer(n: int, pairs: Pairs) -> LayerIndices:
 def relax(
     kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
 ) -> tuple[Tensor, Tensor]:
-    """Return the values and the result of the routing, as `dispatch.entries.relax` does.
+    """Return the values and the result of the routing, as `Implementation.relax` does.
 
     A loss is computed in float64: its second derivatives begin with 1/p², which leaves float32 at e^-44.
     """

@@ -27,8 +27,8 @@ from nsc.runtime.build import nvrtc
 from nsc.runtime.devices.cuda_module import Argument
 from nsc.runtime.devices.launches import ExactLaunches, Launches, exact_launches, launches
 from nsc.runtime.relaxed import cuda, reference
+from nsc.runtime.relaxed.call import Call, has_gradient, is_loss
 from nsc.runtime.relaxed.kernel import Kernel, register_kernel
-from nsc.runtime.relaxed.shapes import has_gradient, is_loss
 
 ENVIRONMENT = Path(__file__).parents[2] / ".venv"
 # The most shared memory that a block of an H100 may have.
@@ -310,7 +310,7 @@ class Device:
         is_leaf = (True, True, has_gradient(routing))
         leaves = [t.clone().requires_grad_() if is_leaf[k] else t for k, t in enumerate(inputs)]
         expected = reference.relax(self.kernel, *leaves, routing)
-        actual = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
+        actual = cuda.relax(Call.of(*inputs, routing, self.kernel.spec))
         kinds = (0,) if routing == "none" else (0, 1)
         grads = [torch.randn_like(t) for t in expected]
         if self.kernel.outputs is not None:  # the other wires have no result and no gradient
@@ -321,8 +321,8 @@ class Device:
                     tensor[place] = 0
         total = self.nothing(leaves) + sum((expected[k] * grads[k]).sum() for k in kinds)
         places = [k for k, t in enumerate(leaves) if t is not None and t.requires_grad]
-        actual_grads = cuda.relax_backward_unchecked(
-            grads[0], grads[1] if 1 in kinds else None, *inputs, routing, self.kernel.spec
+        actual_grads = cuda.relax_backward(
+            Call.of(*inputs, routing, self.kernel.spec), grads[0], grads[1] if 1 in kinds else None
         )
         for k in kinds:
             self.close(actual[k], expected[k].detach())
@@ -330,13 +330,13 @@ class Device:
         for k, grad in zip(places, expected_grads, strict=True):
             self.close(actual_grads[k], grad)
         if is_loss(routing):
-            losses, *actual_grads_of_losses = cuda.loss(*inputs, routing, self.kernel.spec)
+            losses, *actual_grads_of_losses = cuda.loss(Call.of(*inputs, routing, self.kernel.spec))
             expected = reference.relax(self.kernel, *leaves, routing)[1]
             self.close(losses, expected.detach())
             grads = torch.autograd.grad(expected.sum() + self.nothing(leaves), [leaves[k] for k in places])
             for k, grad in zip(places, grads, strict=True):
                 self.close(actual_grads_of_losses[k], grad)
-            assert has_gradient(routing) or actual_grads_of_losses[2].numel() == 0
+            assert has_gradient(routing) or actual_grads_of_losses[2] is None
 
     @staticmethod
     def nothing(leaves):

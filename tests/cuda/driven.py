@@ -31,6 +31,7 @@ from nsc.runtime.devices.launches import EXACT_VALUES, launches
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.exact.kernel import layout_of
 from nsc.runtime.relaxed import cuda, cuda_program, reference
+from nsc.runtime.relaxed.call import Call
 from nsc.runtime.relaxed.kernel import register_kernel
 
 DEVICE, CONTEXT = torch.device("cuda", 0), 1
@@ -229,7 +230,7 @@ def kernel_of(n=8, dtype="float32"):
 
 def run(kernel, x):
     steepness = torch.tensor(0.5, dtype=x.dtype).expand(len(x))
-    return cuda.loss_unchecked(x, steepness, x.argsort(-1), "cross_entropy", kernel.spec)[:3]
+    return cuda.loss(Call.of(x, steepness, x.argsort(-1), "cross_entropy", kernel.spec))[:3]
 
 
 # ----------------------------------------------------------------------------------------- the tests
@@ -244,7 +245,7 @@ def test_results_in_any_thread():
         values, losses = reference.relax(kernel, x, steepness, x.argsort(-1), "cross_entropy")
         (grad,) = torch.autograd.grad(losses.sum(), x)
         x = x.detach()
-        found = cuda.relax_unchecked(x, steepness, None, "none", kernel.spec)[0], *run(kernel, x)[:2]
+        found = cuda.relax(Call.of(x, steepness, None, "none", kernel.spec))[0], *run(kernel, x)[:2]
         torch.testing.assert_close(found, (values.detach(), losses.detach(), grad))
 
     def check_in_a_thread():
@@ -265,8 +266,8 @@ def test_a_graph_captures_what_was_called_once(driver, monkeypatch):
     x, steepness, payload = torch.randn(2, 4), torch.ones(2), torch.ones(2, 4, 40)
 
     def calls():
-        cuda.relax_unchecked(x, steepness, payload, "transposed", kernel.spec)
-        return cuda.relax_backward_unchecked(None, payload, x, steepness, payload, "transposed", kernel.spec)
+        cuda.relax(Call.of(x, steepness, payload, "transposed", kernel.spec))
+        return cuda.relax_backward(Call.of(x, steepness, payload, "transposed", kernel.spec), None, payload)
 
     calls()
     monkeypatch.setattr(driver, "captures", True)
@@ -300,7 +301,7 @@ def test_exact_sorting(driver, monkeypatch):
 def test_a_part_is_loaded_by_the_call_that_needs_it(driver, monkeypatch):
     kernel, x = kernel_of(8, "float64"), torch.randn(2, 8, dtype=torch.float64)
     modules = len(driver.modules)
-    cuda.relax_unchecked(x, torch.ones(2, dtype=x.dtype), None, "permutation", kernel.spec)
+    cuda.relax(Call.of(x, torch.ones(2, dtype=x.dtype), None, "permutation", kernel.spec))
     assert len(driver.modules) == modules + 1
     with monkeypatch.context() as capture:
         capture.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)

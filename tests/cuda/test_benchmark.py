@@ -576,7 +576,7 @@ def test_an_exception_fails_one_case(small, tmp_path, monkeypatch, where):
     elif where == "limits":
         monkeypatch.setattr(limits, "measure", broken)
     else:
-        monkeypatch.setattr(cuda, "relax_backward_unchecked", broken)
+        monkeypatch.setattr(cuda, "relax_backward", broken)
     assert "the driver says no" in run("--out", tmp_path, code=1)
     stored, text = stored_files(tmp_path)
     assert list(stored.outcomes) == ALL

@@ -26,6 +26,7 @@ from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime.devices import cuda_module
 from nsc.runtime.devices.launches import SHARED_KIB, launches
 from nsc.runtime.relaxed import cubin, cuda
+from nsc.runtime.relaxed.call import Call
 from nsc.runtime.relaxed.kernel import Kernel
 
 SLOW = pytest.mark.slow("kernels run on the CPU")
@@ -156,7 +157,7 @@ def backward_of_a_permutation(tested, batch):
     grad = torch.ones(batch, n, n, dtype=x.dtype)
 
     def call():
-        return cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)
+        return cuda.relax_backward(Call.of(x, steepness, None, "permutation", spec), None, grad)
 
     return call, x.nbytes + steepness.numel() * x.element_size()
 
@@ -167,12 +168,13 @@ def test_kept_weights_change_no_bit(tabled, monkeypatch, routing):
     """And they spare the backward pass its keys."""
     tested = tabled("bitonic", 8, relaxation=Relaxation(error_free=True))
     inputs = tested.inputs(routing, 2 if routing == "route" else 0)
-    kept = cuda.empty_kept(inputs[0], routing, tested.kernel.spec)
+    call = Call.of(*inputs, routing, tested.kernel.spec)
+    kept = cuda.empty_kept(call)
     monkeypatch.setattr(cuda, "SCRATCH_BYTES", 0)  # several groups
-    expected = cuda.relax_unchecked(*inputs, routing, tested.kernel.spec)
-    actual = cuda.relax_unchecked(*inputs, routing, tested.kernel.spec, kept)
+    expected = cuda.relax(call)
+    actual = cuda.relax(call, kept)
     grads = [None if result is None else torch.randn_like(result) for result in expected]
-    backward = functools.partial(cuda.relax_backward_unchecked, *grads, *inputs, routing, tested.kernel.spec)
+    backward = functools.partial(cuda.relax_backward, call, *grads)
     expected += backward()
     launches, launch = [], tested.program.launch
     tested.program.launch = lambda name, *arguments: launches.append(name) or launch(name, *arguments)
@@ -186,18 +188,18 @@ def test_kept_weights_change_no_bit(tabled, monkeypatch, routing):
 @SLOW
 def test_weights_are_kept_up_to_a_bound_and_if_there_is_memory(tabled, monkeypatch):
     tested = tabled("bitonic", 8)
-    x, spec = tested.inputs("none", 0)[0], tested.kernel.spec
-    size = cuda.empty_kept(x, "none", spec).nbytes
+    call = Call.of(*tested.inputs("none", 0), "none", tested.kernel.spec)
+    size = cuda.empty_kept(call).nbytes
     for bound in (size, size - 1):
         monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", bound)
-        assert (cuda.empty_kept(x, "none", spec) is None) == (bound < size)
+        assert (cuda.empty_kept(call) is None) == (bound < size)
 
     def refuse(*_, **__):
         raise torch.OutOfMemoryError("no memory")
 
     monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", size)
     monkeypatch.setattr(torch.Tensor, "new_empty", refuse)
-    assert cuda.empty_kept(x, "none", spec) is None
+    assert cuda.empty_kept(call) is None
 
 
 @SLOW
@@ -232,8 +234,8 @@ def test_too_little_memory(tabled, monkeypatch):
     x, steepness, target = tested.inputs("cross_entropy", 0, 2)
     spec, plain = tested.kernel.spec, torch.Tensor.new_empty
     calls = {
-        "loss": lambda: cuda.loss_unchecked(x, steepness, target, "cross_entropy", spec),
-        "relax": lambda: cuda.relax_unchecked(x, steepness, None, "permutation", spec),
+        "loss": lambda: cuda.loss(Call.of(x, steepness, target, "cross_entropy", spec)),
+        "relax": lambda: cuda.relax(Call.of(x, steepness, None, "permutation", spec)),
         "backward": backward_of_a_permutation(tested, 2)[0],
     }
     for name, call in calls.items():

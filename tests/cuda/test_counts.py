@@ -16,6 +16,7 @@ from nsc.compiler.schedule import schedule
 from nsc.contract.launch import WARP
 from nsc.runtime.build import nvrtc
 from nsc.runtime.relaxed import cuda
+from nsc.runtime.relaxed.call import Call
 from nsc.runtime.relaxed.kernel import register_kernel
 
 pytestmark = pytest.mark.nightly("kernels of up to 1,024 wires run on the CPU for minutes")
@@ -76,13 +77,13 @@ def executed(monkeypatch, n, call):
     batch = kernel.launch.keys_threads // kernel.launch.sample_threads
     x, steepness = torch.randn(batch, n, generator=draw), torch.full((batch,), 20.0)
     if call == CALLS[0]:
-        kept = cuda.empty_kept(x, "permutation", kernel.spec)
-        _, P = cuda.relax_unchecked(x, steepness, None, "permutation", kernel.spec, kept)
-        grads = torch.randn(P.shape, generator=draw)
-        cuda.relax_backward_unchecked(None, grads, x, steepness, None, "permutation", kernel.spec, kept=kept)
+        of_p = Call(x, steepness, None, "permutation", kernel)
+        kept = cuda.empty_kept(of_p)
+        _, P = cuda.relax(of_p, kept)
+        cuda.relax_backward(of_p, None, torch.randn(P.shape, generator=draw), kept=kept)
     else:
         ranks = torch.rand(batch, n, generator=draw).argsort(-1)
-        cuda.loss_unchecked(x, steepness, ranks, "cross_entropy", kernel.spec)
+        cuda.loss(Call(x, steepness, ranks, "cross_entropy", kernel))
     return [program.kernels.executed.get(f"nsc_{name}_f32", 0) / WARP / batch for name in FUNCTIONS]
 
 

@@ -21,8 +21,8 @@ from nsc.compiler.selection import ranks, top_k
 from nsc.contract.routings import IGNORED, LOSSES, ROUTINGS
 from nsc.errors import BuildError, OperandError
 from nsc.runtime.relaxed import cuda, reference
+from nsc.runtime.relaxed.call import Call, is_loss
 from nsc.runtime.relaxed.kernel import Kernel
-from nsc.runtime.relaxed.shapes import is_loss
 
 NETWORKS = [
     (Network.from_layers(1, []), 1, "float64"),
@@ -115,7 +115,7 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     of_all = [name for name, routing in ROUTINGS.items() if routing.is_loss]
     for loss in ["cross_entropy"] if tested.kernel.launch.merge_layers else of_all:
         target = targets(loss, n, len(x), tested.dtype, draw, order)
-        losses, x_grad, _, _ = cuda.loss(x, steepness, target, loss, tested.kernel.spec)
+        losses, x_grad, _, _ = cuda.loss(Call.of(x, steepness, target, loss, tested.kernel.spec))
         of_wide = target.double() if target.is_floating_point() else target
         expected = reference.relax(tested.kernel, wide, steepness.double(), of_wide, loss)[1]
         (grad,) = torch.autograd.grad(expected.sum(), wide)
@@ -123,9 +123,9 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
         torch.testing.assert_close(losses.double(), expected.detach(), rtol=rtol, atol=0)
         assert ((x_grad - grad).norm(dim=1) <= rtol * grad.norm(dim=1)).all(), loss
         upstream = torch.tensor([2.0**-60, 1.0, 2.0**40], dtype=tested.dtype)
-        scaled = cuda.relax_backward_unchecked(
-            None, upstream, x, steepness, target, loss, tested.kernel.spec
-        )[0]
+        scaled, *_ = cuda.relax_backward(
+            Call.of(x, steepness, target, loss, tested.kernel.spec), None, upstream
+        )
         tiny = torch.finfo(tested.dtype).tiny
         torch.testing.assert_close(scaled, upstream[:, None] * x_grad, rtol=1e-5, atol=tiny)
 
@@ -159,7 +159,7 @@ def test_a_merge_that_is_taken_apart(tabled, monkeypatch, n, dtype, shared_bytes
     x, steepness, target = tested.inputs("cross_entropy", 0, 2)
     for wrong in (n, -1, int(target[0, 0])):
         target[0, 1] = wrong
-        losses, x_grad, *_ = cuda.loss(x, steepness, target, "cross_entropy", tested.kernel.spec)
+        losses, x_grad, *_ = cuda.loss(Call.of(x, steepness, target, "cross_entropy", tested.kernel.spec))
         assert losses.isnan().tolist() == [True, False]
         assert x_grad.isnan().any(1).tolist() == [True, False]
 
@@ -183,8 +183,8 @@ def test_a_loss_leaves_out_columns_that_do_not_count(tabled, network, n, dtype):
         ("cross_entropy_of_intervals", intervals),
         ("binary_cross_entropy", ranks),
     ):
-        losses, x_grad, steepness_grad, _ = cuda.loss(x, steepness, target, loss, tested.kernel.spec)
-        alone = cuda.relax_unchecked(x, steepness, target, loss, tested.kernel.spec)[1]
+        losses, x_grad, steepness_grad, _ = cuda.loss(Call.of(x, steepness, target, loss, tested.kernel.spec))
+        alone = cuda.relax(Call.of(x, steepness, target, loss, tested.kernel.spec))[1]
         torch.testing.assert_close(alone, losses)
         assert losses[1] == 0
         counted = torch.tensor([0, 2])
@@ -278,8 +278,8 @@ def test_the_same_bits_whatever_the_device_and_the_company(tabled, monkeypatch):
         x, steepness, _ = (t if t is None else t[:batch] for t in inputs)
         grad = torch.ones(batch, 64, 64).cumsum(-1)
         spec = tested.kernel.spec
-        grads = cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)
-        return [*cuda.relax_unchecked(x, steepness, None, "permutation", spec), *grads[:2]]
+        grads = cuda.relax_backward(Call.of(x, steepness, None, "permutation", spec), None, grad)
+        return [*cuda.relax(Call.of(x, steepness, None, "permutation", spec)), *grads[:2]]
 
     first = bits()
     for blocks, order, scratch in (
@@ -308,7 +308,7 @@ def test_infinities_ties_and_nan(device):
         )
         steepness = torch.tensor(2.0, dtype=torch.float64).expand(len(x))
         spec = tested.kernel.spec
-        actual = cuda.relax_unchecked(x, steepness, None, "permutation", spec)
+        actual = cuda.relax(Call.of(x, steepness, None, "permutation", spec))
         expected = reference.relax(tested.kernel, x, steepness, None, "permutation")
         for a, b in zip(actual, expected, strict=True):
             torch.testing.assert_close(a, b, equal_nan=True, **TOLERANCE[torch.float64])
@@ -316,7 +316,7 @@ def test_infinities_ties_and_nan(device):
         P = reference.relax(tested.kernel, leaf, steepness, None, "permutation")[1]
         grad = torch.arange(16.0, dtype=torch.float64).reshape(4, 4).expand(len(x), 4, 4)
         (P * grad).sum().backward()
-        x_grad = cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)[0]
+        x_grad = cuda.relax_backward(Call.of(x, steepness, None, "permutation", spec), None, grad)[0]
         finite = [0, 1, 2, 4]
         torch.testing.assert_close(x_grad[finite], leaf.grad[finite], **TOLERANCE[torch.float64])
         assert x_grad[3].isnan().any()
@@ -355,20 +355,20 @@ def test_what_makes_no_sense_gives_nan(device):
     spec = tested.kernel.spec
     for bad in (0.0, -1.0, torch.inf, torch.nan):
         one_bad = torch.cat([steepness[1:], steepness.new_tensor([bad])])
-        values, P = cuda.relax_unchecked(x, one_bad, None, "permutation", spec)
+        values, P = cuda.relax(Call.of(x, one_bad, None, "permutation", spec))
         assert P[-1].isnan().all()
         assert values[-1].isnan().all()
         assert not P[:-1].isnan().any()
     for routing, wrong in wrong_targets():
         target = tested.inputs(routing, 0)[2]
         of_samples = torch.cat([target[1:], wrong[None]])
-        losses, x_grad, steepness_grad, _ = cuda.loss(x, steepness, of_samples, routing, spec)
-        alone = cuda.relax_unchecked(x, steepness, of_samples, routing, spec)[1]
+        losses, x_grad, steepness_grad, _ = cuda.loss(Call.of(x, steepness, of_samples, routing, spec))
+        alone = cuda.relax(Call.of(x, steepness, of_samples, routing, spec))[1]
         for result in (losses, x_grad, steepness_grad, alone):
             assert result[-1].isnan().any(), (routing, wrong)
             assert not result[:-1].isnan().any(), (routing, wrong)
     ranks = torch.tensor([4, 5]).expand(BATCH, -1)
-    rows = cuda.relax_unchecked(x, steepness, ranks, "rows", spec)[1]
+    rows = cuda.relax(Call.of(x, steepness, ranks, "rows", spec))[1]
     assert rows[..., 1].isnan().all()
     assert not rows[..., 0].isnan().any()
 
@@ -377,15 +377,15 @@ def test_no_samples_no_columns_and_one_payload_for_all(tabled):
     tested = tabled("bitonic", 8)
     spec = tested.kernel.spec
     x, steepness, payload = tested.inputs("route", 3)
-    routed = cuda.relax_unchecked(x, steepness, payload[..., :0], "route", spec)[1]
+    routed = cuda.relax(Call.of(x, steepness, payload[..., :0], "route", spec))[1]
     assert routed.shape == (BATCH, 8, 0)
-    grads = cuda.relax_backward_unchecked(None, routed, x, steepness, payload[..., :0], "route", spec)
+    grads = cuda.relax_backward(Call.of(x, steepness, payload[..., :0], "route", spec), None, routed)
     assert not grads[0].any()
-    expected = cuda.relax_unchecked(x, steepness, payload, "route", spec)[1]
-    one_for_all = cuda.relax_unchecked(x, steepness, payload[:1].expand(BATCH, -1, -1), "route", spec)[1]
+    expected = cuda.relax(Call.of(x, steepness, payload, "route", spec))[1]
+    one_for_all = cuda.relax(Call.of(x, steepness, payload[:1].expand(BATCH, -1, -1), "route", spec))[1]
     assert torch.equal(one_for_all[0], expected[0])
     tested.program.launch = lambda *_: pytest.fail("nothing is to be launched")
-    none = cuda.relax_unchecked(x[:0], steepness[:0], payload[:0], "route", spec)
+    none = cuda.relax(Call.of(x[:0], steepness[:0], payload[:0], "route", spec))
     assert [tuple(t.shape) for t in none] == [(0, 8), (0, 8, 3)]
 
 
@@ -396,10 +396,10 @@ def test_operands_of_any_strides_and_no_samples(tabled, routing, columns):
     x, steepness, payload = tested.inputs(routing, columns)
 
     def results(x, steepness, payload):
-        found = cuda.relax_unchecked(x, steepness, payload, routing, spec)
+        found = cuda.relax(Call.of(x, steepness, payload, routing, spec))
         upstream = None if found[1] is None else torch.ones_like(found[1])
-        grads = cuda.relax_backward_unchecked(found[0], upstream, x, steepness, payload, routing, spec)
-        losses = cuda.loss(x, steepness, payload, routing, spec) if is_loss(routing) else ()
+        grads = cuda.relax_backward(Call.of(x, steepness, payload, routing, spec), found[0], upstream)
+        losses = cuda.loss(Call.of(x, steepness, payload, routing, spec)) if is_loss(routing) else ()
         return [each for each in (*found, *grads, *losses) if each is not None]
 
     def across(tensor):
@@ -419,7 +419,7 @@ def test_more_samples_than_32_bits_count(tabled):
     tested = tabled("bitonic", 8)
     x, steepness, _ = tested.inputs("none", 0, batch=16)
     expected, values = (
-        cuda.relax_unchecked(x, steepness, None, "none", tested.kernel.spec)[0],
+        cuda.relax(Call.of(x, steepness, None, "none", tested.kernel.spec))[0],
         torch.zeros_like(x),
     )
     assert tested.program.launches.blocks["nsc_keys_f64"].items == len(x)
@@ -432,8 +432,8 @@ def test_more_columns_than_32_bits_count(tabled):
     x, steepness, payload = tested.inputs("route", 1, batch=1)
     wide = payload.expand(-1, -1, cuda.MOST_COLUMNS + 1)  # one number in memory
     for call in (
-        lambda: cuda.relax_unchecked(x, steepness, wide, "route", tested.kernel.spec),
-        lambda: cuda.relax_backward_unchecked(None, wide, x, steepness, wide, "route", tested.kernel.spec),
+        lambda: cuda.relax(Call.of(x, steepness, wide, "route", tested.kernel.spec)),
+        lambda: cuda.relax_backward(Call.of(x, steepness, wide, "route", tested.kernel.spec), None, wide),
     ):
         with pytest.raises(OperandError, match=r"134,217,728 columns, .* at most 134,217,727: pass them in"):
             call()
@@ -451,15 +451,15 @@ def test_tensors_may_lie_anywhere(device):
     for routing, columns in ROUTED:
         x, steepness, payload = tested.inputs(routing, columns + columns % 2)
         inputs = [misplaced(x), steepness, None if payload is None else misplaced(payload)]
-        expected = cuda.relax_unchecked(x, steepness, payload, routing, tested.kernel.spec)
-        actual = cuda.relax_unchecked(*inputs, routing, tested.kernel.spec)
+        expected = cuda.relax(Call.of(x, steepness, payload, routing, tested.kernel.spec))
+        actual = cuda.relax(Call.of(*inputs, routing, tested.kernel.spec))
         assert torch.equal(actual[0], expected[0])
         if actual[1] is None:
             continue
         assert torch.equal(actual[1], expected[1])
         grad = torch.randn_like(actual[1])
         grads = [
-            cuda.relax_backward_unchecked(None, upstream, *inputs, routing, tested.kernel.spec)
+            cuda.relax_backward(Call.of(*inputs, routing, tested.kernel.spec), None, upstream)
             for upstream in (grad, misplaced(grad))
         ]
         assert all(a is b or torch.equal(a, b) for a, b in zip(*grads, strict=True))
@@ -507,7 +507,7 @@ def test_a_missing_barrier_is_a_race(monkeypatch, number):
                 device.check(routing, columns, batch)
             x, steepness, target = device.inputs("cross_entropy", 0, batch)
             wrong = torch.where(torch.arange(n) < 2, n, target[:, 2:3])
-            cuda.relax_unchecked(x, steepness, wrong, "cross_entropy", device.kernel.spec)
+            cuda.relax(Call.of(x, steepness, wrong, "cross_entropy", device.kernel.spec))
 
     with pytest.raises(LaunchError, match=r"a race|nobody wrote"):
         run()

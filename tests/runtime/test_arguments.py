@@ -1,4 +1,4 @@
-"""Calls take the numbers of Python and NumPy, and refuse every value of a wrong type by errors of nsc."""
+"""Catches a value of a wrong type that a call takes, or refuses with an error that is not nsc's."""
 
 from __future__ import annotations
 

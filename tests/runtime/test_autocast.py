@@ -1,4 +1,4 @@
-"""Autocast: every loss is a float32 number, as torch's are; all else keeps the dtype of the scores."""
+"""Catches a loss that is not a float32 number under autocast, as torch's are, or other results that are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every method along any axis: as if the axis were moved to the end by hand, and back."""
+"""Catches a method that sorts another axis than the one named, or puts results elsewhere."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ from nsc.compiler.relaxed import cpp
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, LoweringError, PackageError
-from nsc.runtime.relaxed.engine import Engine
-from nsc.runtime.relaxed.library import Library
+from nsc.runtime.relaxed.library import Engine, Library
 
 # Networks that take different ways through the library.
 NETWORKS = {
@@ -69,7 +68,7 @@ def test_the_engine_has_the_bits_of_the_kernel(name):
     for batch in (1, 3, 20):
         runs = []
         for kind in (Engine, Library):
-            op.kernel._library = op.kernel.engine() if kind is Engine else op.kernel.own_library()
+            op.kernel.serving = op.kernel.engine() if kind is Engine else op.kernel.own_library()
             assert isinstance(op.kernel.library(), kind)
             runs.append(results(op, batch))
         for one, other in zip(*runs, strict=True):

@@ -1,4 +1,4 @@
-"""Exact sorting is torch's stable sort, bit for bit; only relaxed kernels flush subnormal numbers."""
+"""Catches exact sorts that are not torch's stable sort bit for bit, as of subnormal numbers."""
 
 from __future__ import annotations
 

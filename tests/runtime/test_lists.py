@@ -1,4 +1,4 @@
-"""Lengths and masks: a call with some entries is one with +∞ in the place of the others.
+"""Catches calls with lengths or masks that are not calls with +∞ in the place of the other entries.
 
 What an operator gives is compared with the plain reference of the entries, padded by hand.
 """

@@ -1,4 +1,4 @@
-"""The losses: values and gradients against the reference in float64, and the reference against 50 digits."""
+"""Catches losses and gradients that differ from the reference in float64, or a reference from 50 digits."""
 
 from __future__ import annotations
 

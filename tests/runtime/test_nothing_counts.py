@@ -1,4 +1,4 @@
-"""What does not count is not in the mean, and a mean over nothing is 0 with gradient 0."""
+"""Catches samples in which nothing counts that change a mean, or have a gradient that is not 0."""
 
 from __future__ import annotations
 

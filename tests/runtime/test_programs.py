@@ -1,4 +1,4 @@
-"""Public programs, with one import changed: the same losses and gradients as before."""
+"""Catches public programs whose losses and gradients change with one import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selectors against sorters of whole networks, the plain torch reference and torch.sort."""
+"""Catches selectors that differ from sorters of whole networks, the reference or torch.sort."""
 
 from __future__ import annotations
 

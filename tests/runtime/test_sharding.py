@@ -1,4 +1,7 @@
-"""DTensors, and groups of processes: each process sorts its samples, or its columns, and all is as on one."""
+"""Catches results and gradients of DTensors, and of groups of processes, that differ from one process's.
+
+Two processes show it by day. At night four do, on a mesh of two by two.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from nsc.nn import SortingNetwork
 
 pytestmark = pytest.mark.slow("processes start, and import torch")
 
-# Four processes import torch's compiler, and trace; one test of samples shows by day that they can.
+# Each process imports torch's compiler, and traces.
 COMPILED = pytest.mark.nightly("torch compiles")
 DOUBLE = torch.float64
 close = functools.partial(torch.testing.assert_close, rtol=1e-10, atol=1e-12)
@@ -26,9 +29,9 @@ close = functools.partial(torch.testing.assert_close, rtol=1e-10, atol=1e-12)
 near = functools.partial(torch.testing.assert_close, rtol=2e-5, atol=1e-6)
 
 
-@pytest.fixture(scope="module")
-def four(tmp_path_factory):
-    with World(4, tmp_path_factory.mktemp("four")) as world:
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.nightly("four processes run"))])
+def world(request, tmp_path_factory):
+    with World(request.param, tmp_path_factory.mktemp("world")) as world:
         yield world
 
 
@@ -36,19 +39,20 @@ def random(*shape: int, seed: int = 0, dtype: torch.dtype = DOUBLE) -> Tensor:
     return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
 
 
-def shared(tensor: Tensor, *placements: Any, mesh: tuple[int, ...] | None = None) -> Any:
-    """Return a tensor, the same in all processes, as a DTensor on a mesh of them."""
+def shared(tensor: Tensor, *placements: Any) -> Any:
+    """Return a tensor, the same in all processes, as a DTensor on a mesh with an axis for each placement."""
     from torch.distributed.tensor import distribute_tensor
 
-    return distribute_tensor(tensor, mesh_of(mesh), list(placements))
+    return distribute_tensor(tensor, mesh_of(len(placements)), list(placements))
 
 
 @functools.cache
-def mesh_of(shape: tuple[int, ...] | None = None) -> Any:
-    """Return a mesh of all processes, one for each shape: torch mixes up two that are equal."""
+def mesh_of(axes: int = 1) -> Any:
+    """Return a mesh of all processes, one for each number of axes: torch mixes up two that are equal."""
     from torch.distributed.device_mesh import init_device_mesh
 
-    return init_device_mesh("cpu", shape or (torch.distributed.get_world_size(),))
+    size = torch.distributed.get_world_size()
+    return init_device_mesh("cpu", (size,) if axes == 1 else (size // 2, 2))
 
 
 def total(results: tuple[Tensor, ...]) -> Tensor:
@@ -81,27 +85,29 @@ def check_column(key: str, batch: int, backend: str | None) -> None:
 
 
 @pytest.mark.parametrize("key", COLUMNS)
-def test_samples_of_processes_are_as_of_one(four, key):
-    """Of five samples the processes have two, two, one and none. Gradients of plain parameters are summed."""
-    four.run(check_column, key, 5, None)
+def test_samples_of_processes_are_as_of_one(world, key):
+    """Four processes have two, two, one and none of five samples. Gradients of parameters are summed."""
+    world.run(check_column, key, 5, None)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [pytest.param(key, marks=[] if key == "networks" else COMPILED) for key in COLUMNS],
-)
-def test_compiled_programs_of_samples(four, key):
-    four.run(check_column, key, 4, "aot_eager")
+def test_a_process_without_samples(world):
+    world.run(check_column, "networks", 1, None)
+
+
+@COMPILED
+@pytest.mark.parametrize("key", COLUMNS)
+def test_compiled_programs_of_samples(world, key):
+    world.run(check_column, key, 4, "aot_eager")
 
 
 def check_axes(dim: int, places: tuple[int, int], shape: tuple[int, ...]) -> None:
-    """Compare results of a mesh of two by two, whose dimensions cut two axes of x, or one twice."""
+    """Compare results of a mesh of two axes, which cut two axes of x, or one twice."""
     from torch.distributed.tensor import Replicate, Shard
 
     x, n = random(*shape), shape[dim]
     op = nsc.compile("odd_even", n, dtypes=("float64",))
     kinds = [Replicate() if place is None else Shard(place) for place in places]
-    sharded = shared(x, *kinds, mesh=(2, 2)).requires_grad_()
+    sharded = shared(x, *kinds).requires_grad_()
     leaf = x.clone().requires_grad_()
     samples = [axis for axis in range(x.dim()) if axis != dim % x.dim()]
     lengths = torch.randint(n + 1, [shape[axis] for axis in samples])
@@ -109,7 +115,7 @@ def check_axes(dim: int, places: tuple[int, int], shape: tuple[int, ...]) -> Non
 
     def of_samples(operand: Tensor) -> Any:
         along = [Shard(samples.index(place)) if place in samples else Replicate() for place in places]
-        return shared(operand, *along, mesh=(2, 2))
+        return shared(operand, *along)
 
     def results(x: Any, to: Any) -> tuple[Tensor, ...]:
         return (
@@ -134,17 +140,13 @@ def check_axes(dim: int, places: tuple[int, int], shape: tuple[int, ...]) -> Non
 
 @pytest.mark.parametrize(
     ("dim", "places"),
-    [(-1, (0, 1)), (-1, (1, 0)), (0, (1, 2)), (1, (0, 0)), (1, (2, None)), (-1, (None, None))],
+    [
+        *((-1, (0, 1)), (-1, (1, 0)), (0, (1, 2)), (1, (0, 0)), (1, (2, None)), (-1, (None, None))),
+        *((-1, (2, 0)), (-1, (0, 2))),  # the axis that is sorted is cut, and gathered
+    ],
 )
-def test_any_axes_of_a_mesh_of_four(four, dim, places):
-    torch.manual_seed(0)
-    shape = [3, 5, 6]
-    four.run(check_axes, dim, places, tuple(shape))
-
-
-@pytest.mark.parametrize("places", [(2, 0), (0, 2)])
-def test_a_sharded_axis_that_is_sorted_is_gathered(four, places):
-    four.run(check_axes, -1, places, (3, 5, 6))
+def test_any_axes_of_a_mesh(world, dim, places):
+    world.run(check_axes, dim, places, (3, 5, 6))
 
 
 def check_placements() -> None:
@@ -164,8 +166,8 @@ def check_placements() -> None:
         close(sharded.full_tensor(), median.relaxed(images, steepness))
 
 
-def test_operands_of_other_placements(four):
-    four.run(check_placements)
+def test_operands_of_other_placements(world):
+    world.run(check_placements)
 
 
 def check_operators(is_compiled: bool) -> None:
@@ -193,8 +195,8 @@ def check_operators(is_compiled: bool) -> None:
 
 
 @pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=COMPILED)])
-def test_the_operators_of_torch_take_dtensors(four, is_compiled):
-    four.run(check_operators, is_compiled)
+def test_the_operators_of_torch_take_dtensors(world, is_compiled):
+    world.run(check_operators, is_compiled)
 
 
 def check_refused() -> None:
@@ -221,8 +223,8 @@ def check_refused() -> None:
         close(op.cross_entropy(x, target, group=group), op.cross_entropy(x, target))
 
 
-def test_what_does_not_fit_is_refused(four):
-    four.run(check_refused)
+def test_what_does_not_fit_is_refused(world):
+    world.run(check_refused)
 
 
 # Columns.
@@ -272,10 +274,10 @@ def check_group(family: str, n: int, name: str, words: str) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("words", operands(4))
-def test_processes_of_a_group_share_out_the_columns_of_a_loss(four, words):
+def test_processes_of_a_group_share_out_the_columns_of_a_loss(world, words):
     """The second derivatives are those of the plain reference. The bits are the same in all processes."""
     for name in ("cross_entropy", "binary_cross_entropy"):
-        first, *others = four.run(check_group, "odd_even", 7, name, words)
+        first, *others = world.run(check_group, "odd_even", 7, name, words)
         for other in others:
             assert all(map(torch.equal, first, other))
 
@@ -305,16 +307,17 @@ def halves_of_a_process(n: int) -> set[int]:
     return set((own.nonzero().flatten() // (n // 2)).tolist())
 
 
-def test_the_same_number_of_processes_gives_the_same_bits(four):
+def test_the_same_number_of_processes_gives_the_same_bits(world):
     """Of a network whose last merge is taken apart, by stripes of columns."""
-    first, again = four.run(check_parted), four.run(check_parted)
+    first, again = world.run(check_parted), world.run(check_parted)
     for other in (*first, *again):
         assert all(map(torch.equal, first[0], other))
 
 
-def test_columns_of_a_process_are_in_one_half_of_the_wires(four):
+def test_columns_of_a_process_are_in_one_half_of_the_wires(world):
     """So a process finds the products of a last merge for one half alone."""
-    assert sorted(map(sorted, four.run(halves_of_a_process, 256))) == [[0], [0], [1], [1]]
+    found = sorted(map(sorted, world.run(halves_of_a_process, 256)))
+    assert found == [[half] for half in (0, 1) for _ in range(len(found) // 2)]
 
 
 def check_lists(of_x: int | None, of_target: int | None, backend: str | None) -> None:
@@ -343,8 +346,8 @@ def check_lists(of_x: int | None, of_target: int | None, backend: str | None) ->
 
 @pytest.mark.parametrize("backend", [None, pytest.param("aot_eager", marks=COMPILED)])
 @pytest.mark.parametrize(("of_x", "of_target"), [(1, 1), (None, 1), (1, None)])
-def test_lists_spread_over_processes(four, of_x, of_target, backend):
-    four.run(check_lists, of_x, of_target, backend)
+def test_lists_spread_over_processes(world, of_x, of_target, backend):
+    world.run(check_lists, of_x, of_target, backend)
 
 
 def check_payload() -> None:
@@ -362,8 +365,8 @@ def check_payload() -> None:
         close(each.full_tensor(), other)
 
 
-def test_columns_of_a_payload_spread_over_processes(four):
-    four.run(check_payload)
+def test_columns_of_a_payload_spread_over_processes(world):
+    world.run(check_payload)
 
 
 def gathers(call: Any) -> list[int]:
@@ -383,12 +386,12 @@ def gathers(call: Any) -> list[int]:
     return found
 
 
-# Selections, and how many values of each sample a process of four gives.
+# Selections, and how many values of each sample a process gives; None: all.
 SELECTED = {
     "largest": (nsc.top_k(3), 3),
     "smallest": (nsc.ranks(2, 0, 1), 3),
-    "in the middle": (nsc.ranks(15, 16), 8),
-    "too many": (nsc.top_k(8), 8),
+    "in the middle": (nsc.ranks(15, 16), None),
+    "too many": (nsc.top_k(16), None),
 }
 
 
@@ -410,6 +413,7 @@ def check_selected(words: str, dtype: torch.dtype, dim: int) -> None:
     assert found.indices.dtype == torch.int64
     alone = op.hard_select(cut, dim, values_only=True, index_dtype=torch.int32)
     close(alone.full_tensor(), expected.values, equal_nan=True)
+    given = given or 32 // torch.distributed.get_world_size()
     assert max(gathers(lambda: op.hard_select(cut, dim))) == 3 * given
     if dtype == DOUBLE and words != "in the middle":
         leaf, plain = (each.detach().nan_to_num().requires_grad_() for each in (cut, x))
@@ -420,30 +424,30 @@ def check_selected(words: str, dtype: torch.dtype, dim: int) -> None:
 
 
 @pytest.mark.parametrize("words", SELECTED)
-def test_few_values_are_exchanged_of_an_axis_that_is_spread(four, words):
+def test_few_values_are_exchanged_of_an_axis_that_is_spread(world, words):
     for dtype in (torch.float32, DOUBLE, torch.int8):
         for dim in (-1, 0):
-            four.run(check_selected, words, dtype, dim)
+            world.run(check_selected, words, dtype, dim)
 
 
 def check_selected_of_a_mesh(is_compiled: bool) -> None:
     from torch.distributed.tensor import Replicate, Shard
 
     op, x = nsc.compile("bitonic", 32, select=nsc.top_k(3)), random(5, 32)
-    cut = shared(x, Shard(0), Shard(1), mesh=(2, 2))
+    cut = shared(x, Shard(0), Shard(1))
     found = (torch.compile(op.hard_select, backend="aot_eager") if is_compiled else op.hard_select)(cut)
     assert found.values.placements == (Shard(0), Replicate())
     for each, other in zip(found, op.hard_select(x), strict=True):
         close(each.full_tensor(), other)
     lengths = torch.tensor([32, 3, 9, 1, 20])
-    found = op.hard_select(cut, lengths=shared(lengths, Shard(0), Replicate(), mesh=(2, 2)))
+    found = op.hard_select(cut, lengths=shared(lengths, Shard(0), Replicate()))
     for each, other in zip(found, op.hard_select(x, lengths=lengths), strict=True):
         close(each.full_tensor(), other)
 
 
 @pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=COMPILED)])
-def test_values_are_exchanged_by_a_dimension_of_a_mesh(four, is_compiled):
-    four.run(check_selected_of_a_mesh, is_compiled)
+def test_values_are_exchanged_by_a_dimension_of_a_mesh(world, is_compiled):
+    world.run(check_selected_of_a_mesh, is_compiled)
 
 
 def wait_for_the_others(rank_that_dies: int) -> str:
@@ -458,6 +462,7 @@ def wait_for_the_others(rank_that_dies: int) -> str:
     return "no error"
 
 
+@pytest.mark.nightly("a process waits until another one is late")
 def test_a_process_that_dies_is_an_error_in_the_others(tmp_path):
     with World(2, tmp_path, seconds=10) as world:
         for pipe in world._pipes:
@@ -502,8 +507,9 @@ def check_fsdp() -> None:
         close(one.grad.full_tensor(), other.grad)
 
 
-def test_fsdp_with_a_learnable_steepness(four):
-    four.run(check_fsdp)
+@pytest.mark.nightly("each process imports FSDP")
+def test_fsdp_with_a_learnable_steepness(world):
+    world.run(check_fsdp)
 
 
 def check_tensor_parallel() -> None:
@@ -528,8 +534,8 @@ def check_tensor_parallel() -> None:
     close(found, expected)
 
 
-def test_tensor_parallel_scores(four):
-    four.run(check_tensor_parallel)
+def test_tensor_parallel_scores(world):
+    world.run(check_tensor_parallel)
 
 
 def test_a_large_mesh_without_its_processes():

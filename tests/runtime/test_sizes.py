@@ -1,4 +1,4 @@
-"""Sizes: any number of values from a few networks; size classes of a batch; lists of every kind."""
+"""Catches sizes, size classes and lists whose results are not those of one network on padded values."""
 
 from __future__ import annotations
 

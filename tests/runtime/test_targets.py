@@ -1,4 +1,4 @@
-"""Targets of losses: ranks of which some do not count, intervals, relevances, shares, weights, reductions.
+"""Catches losses of ranks, intervals, relevances or shares, weighted or reduced, that are not as defined.
 
 Losses are compared with their definitions on the P that the operator gives, in float64.
 """

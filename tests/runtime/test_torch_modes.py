@@ -30,7 +30,7 @@ import nsc.compat.difftopk
 import nsc.compat.torchsort
 import nsc.nn
 from nsc.operators import classes
-from nsc.operators.packaged import Attribute
+from nsc.operators.operator import Attribute
 
 pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
 

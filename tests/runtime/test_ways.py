@@ -1,4 +1,4 @@
-"""Every mode of torch has its way, and every device of a target has its kernels."""
+"""Catches a mode of torch in which a kernel would read memory that it may not; devices without kernels."""
 
 from __future__ import annotations
 

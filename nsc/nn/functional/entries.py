@@ -11,10 +11,9 @@ from torch import Tensor
 
 from nsc.arguments import is_name
 from nsc.errors import OperandError, OperandTypeError
-from nsc.operators.arrangement import Arrangement, arrangement_of
-from nsc.operators.lists import Lengths, Lists, Mask, lists_of
 from nsc.operators.operands import Steepness, axis_of, cast, check_dense, kept_or_new
 from nsc.operators.ragged import Ragged, ragged_of
+from nsc.operators.samples import Arrangement, Lengths, Lists, Mask, arrangement_of, lists_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_labels, check_reduction, check_weight, reduced
 from nsc.runtime.dispatch.ways import PLAIN, way_of

@@ -33,9 +33,9 @@ import torch
 from torch import Tensor
 
 from nsc.nn.functional.entries import check_known, labelled
-from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness, k_of
-from nsc.operators.sharding import Axes, by_samples
+from nsc.operators.samples import Lengths, Mask, by_samples
+from nsc.operators.sharding import Axes
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import rank_intervals
 from nsc.sizes import Sizes, most_of

@@ -19,9 +19,9 @@ from torch import Tensor
 from nsc.arguments import real
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.functional.entries import Entries, check_known, check_operator, entries_of
-from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness
-from nsc.operators.sharding import Axes, by_samples
+from nsc.operators.samples import Lengths, Mask, by_samples
+from nsc.operators.sharding import Axes
 from nsc.operators.sorter import Sorter
 from nsc.sizes import Sizes
 

@@ -1,0 +1,401 @@
+"""Samples: which entries of a call's tensors take part, and how kernels take them.
+
+A kernel takes the sorted axis last, and the entries that take part in front. Results of entries stand where
+the entries stand in x; results of ranks have the rank's number as their place.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from nsc.arguments import real
+from nsc.contract.routings import IGNORED
+from nsc.errors import OperandError, OperandTypeError
+from nsc.operators.operands import Operands, cast, check_dense, check_device
+from nsc.operators.sharding import DTENSORS, Axes, call_sharded, has_dtensor
+from nsc.runtime.dispatch.ways import PLAIN, way_of
+
+Lengths = Tensor | None
+Mask = Tensor | None
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def by_samples(
+    *results: Axes, inner: Callable[..., int] | None = None, spread: Callable[..., Any] | None = None
+) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """Return a decorator of methods that treat samples independently, which lets them take DTensors.
+
+    A DTensor that is sharded along axes of samples stays so, and a payload along its columns. What is sharded
+    along the sorted axis, or partial, is gathered; a loss that takes a group then shares out its columns. A
+    loss is reduced over the samples of all processes.
+
+    Args:
+        results: where the method's results have the axes of samples; the last speaks for all further ones.
+        inner: from the arguments to the number of last axes that make a sample; None: the axis `dim` does.
+        spread: is called first, with the same arguments. It returns the results, or None to let the call go
+            on.
+    """
+
+    def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
+        names = tuple(inspect.signature(method).parameters)
+
+        @functools.wraps(method)
+        def call(*args: Given.args, **options: Given.kwargs) -> Result:
+            if "descending" in options and "descending" not in names:
+                caller = f"{getattr(args[0], 'name', type(args[0]).__name__)}.{method.__name__}"
+                raise OperandTypeError(
+                    f"{caller} is of the ascending order: flip results along the axis of ranks, or pass -x; "
+                    "hard_sort takes descending"
+                )
+            if DTENSORS in sys.modules and has_dtensor(args, options):
+                found = None if spread is None else spread(*args, **options)
+                if found is not None:
+                    return found  # type: ignore[no-any-return]
+                return call_sharded(method, names, results, inner, args, options)  # type: ignore[no-any-return]
+            return method(*args, **options)
+
+        return call
+
+    return decorate
+
+
+class ListOptions(TypedDict, total=False):
+    """What the methods of a Sorter take by name; see there."""
+
+    dim: int
+    lengths: Lengths
+    mask: Mask
+    fill: float
+    straight_through: bool
+
+
+class Lists:
+    """The entries of a call's samples that take part, the sorted axis at the end.
+
+    A sample is called with these entries in front, in their order, and what sorts behind them in the other
+    places. Nothing that stands there matters, and nothing of it gets a gradient.
+
+    Args:
+        counts: (…) int64, how many entries of each sample take part.
+        n: how many values the operator sorts.
+        place: (…, n), where each entry goes, those that take part to the front; None: they are there.
+
+    Attributes:
+        is_entry: (…, n), whether a place in front has an entry. Places of ranks are such too.
+        order: (…, n), from the places in front to those in the sample; None: they are the same.
+    """
+
+    def __init__(self, counts: Tensor, n: int, place: Tensor | None) -> None:
+        self.counts = counts
+        self.is_entry = _is_below(counts, n)
+        self.place = place
+        self.order = None if place is None else _inverse(place)
+
+    def is_of_largest(self, k: int) -> Tensor:
+        """Return which ranks, (…, n), are those of the k largest entries; of fewer entries, of all."""
+        ranks = torch.arange(self.is_entry.shape[-1], device=self.counts.device)
+        return self.is_entry & (ranks >= self.counts.unsqueeze(-1) - k)
+
+    def in_front(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
+        """Return an operand with the entries in front and another number in the other places.
+
+        Args:
+            operand: (…, n), or (…, n, m).
+            other: the number.
+            columns: how many axes stand behind the entries.
+        """
+        if self.order is not None:
+            order = _of_columns(self.order, columns).expand(operand.shape)
+            operand = gathered(operand, order, -1 - columns)
+        return filled(operand, _of_columns(self.is_entry, columns), other)
+
+    def of_rows(self, rows: Tensor, is_there: Tensor | None = None) -> Tensor:
+        """Return rows of P, 0 in those of ranks that there are not, and in the columns of other places.
+
+        Args:
+            rows: (…, k, n).
+            is_there: (…, k), which of the ranks there are; None: the rows are those of all.
+        """
+        of_ranks = self.is_entry if is_there is None else is_there
+        return torch.where(of_ranks.unsqueeze(-1) & self.is_entry.unsqueeze(-2), rows, 0)
+
+
+class Arrangement(NamedTuple):
+    """How a call's tensors are arranged.
+
+    Attributes:
+        axis: the sorted axis, from 0 on; None: the last.
+        exists: whether x has it; a tensor without axes is one value.
+        lists: which entries take part; None: all.
+        fill: what stands in results where no entry takes part.
+        missing: how many wires the kernel has beyond the values of x, which the lists leave out; None: none.
+    """
+
+    axis: int | None
+    exists: bool
+    lists: Lists | None
+    fill: float
+    missing: int | None = None
+
+    def at_end(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
+        """Return an operand as a kernel takes it.
+
+        Args:
+            operand: it has the axes of x, then so many axes of columns.
+            other: what stands where no entry takes part.
+            columns: the number of these axes.
+        """
+        if self.axis is not None:
+            operand = operand.movedim(self.axis, -1 - columns) if self.exists else operand.unsqueeze(0)
+        if self.missing is not None:
+            operand = pad(operand, [0, 0] * columns + [0, self.missing])
+        return operand if self.lists is None else self.lists.in_front(operand, other, columns)
+
+    def keys(self, x: Tensor, other: float = math.inf) -> Tensor:
+        """Return x as a kernel takes it. What does not take part is +∞, which sorts behind all numbers."""
+        return self.at_end(x, other if x.is_floating_point() else 0)
+
+    def target(self, target: Tensor) -> Tensor:
+        """Return integers, one for each entry, as a kernel takes them."""
+        return self.at_end(cast(target, torch.int64), IGNORED)
+
+    def shares(self, shares: Tensor) -> Tensor:
+        """Return shares, (…, n, n) of ranks and entries, as a kernel takes them; 0 where there are none."""
+        if self.missing is not None:
+            shares = pad(shares, [0, self.missing] * 2)
+        if self.lists is None:
+            return shares
+        if self.lists.order is not None:
+            shares = shares.gather(-1, self.lists.order.unsqueeze(-2).expand(shares.shape))
+        return self.lists.of_rows(shares)
+
+    def of_ranks(self, result: Tensor, columns: int = 0, is_there: Tensor | None = None) -> Tensor:
+        """Return a result with a number for each rank, or with so many axes of columns behind.
+
+        Args:
+            result: (…, n), or (…, k) of some ranks.
+            columns: the number of these axes.
+            is_there: (…, k), which of some ranks there are; None: the result has all ranks.
+        """
+        if self.lists is not None:
+            is_rank = self.lists.is_entry if is_there is None else is_there
+            result = filled(result, _of_columns(is_rank, columns), self.fill)
+        return self._back(result if is_there is not None else self._cut(result, columns), columns)
+
+    def of_entries(self, result: Tensor) -> Tensor:
+        """Return a result with a number for each entry."""
+        if self.lists is not None:
+            result = filled(result, self.lists.is_entry, self.fill)
+            if self.lists.place is not None:
+                result = result.gather(-1, self.lists.place)
+        return self._back(self._cut(result), 0)
+
+    def of_rows(self, rows: Tensor, is_there: Tensor | None = None) -> Tensor:
+        """Return P, or some of its rows, with one column per entry of x. Rank and entry stay its last axes.
+
+        Args:
+            rows: P, which is 0 for ranks and entries that there are not; or rows of some ranks.
+            is_there: which of these ranks there are; None: the rows are P.
+        """
+        if self.lists is None:
+            return rows
+        rows = self._cut(rows, 1) if is_there is None else self.lists.of_rows(rows, is_there)
+        if self.lists.place is not None:
+            rows = rows.gather(-1, self.lists.place.unsqueeze(-2).expand(rows.shape))
+        return self._cut(rows)
+
+    def of_places(self, indices: Tensor) -> Tensor:
+        """Return places among the keys, (…, k), as places in the samples."""
+        if self.lists is None or self.lists.order is None:
+            return indices
+        return self.lists.order.gather(-1, indices.long()).to(indices.dtype)
+
+    def _cut(self, result: Tensor, columns: int = 0) -> Tensor:
+        """Return a result of ranks, or of entries, without the wires that x has no values for."""
+        if self.missing is None:
+            return result
+        axis = -1 - columns
+        return result.narrow(axis, 0, result.shape[axis] - self.missing)
+
+    def _back(self, result: Tensor, columns: int) -> Tensor:
+        if self.axis is None:
+            return result
+        return result.movedim(-1 - columns, self.axis) if self.exists else result.squeeze(0)
+
+
+# Moving the last axis would take as long as a small sort.
+AS_IT_IS = Arrangement(None, True, None, 0)
+
+
+def arranged(
+    operands: Operands,
+    method: str,
+    x: Tensor,
+    dim: int,
+    lengths: Lengths = None,
+    mask: Mask = None,
+    fill: float = 0,
+) -> Arrangement:
+    """Check x, and return how the tensors of a call of an operator's method are arranged."""
+    axis, wires = operands.axis(method, x, dim)
+    if type(fill) is not int and type(fill) is not float:
+        number = real(fill)
+        if number is None:
+            raise OperandTypeError(f"{operands.name}.{method}: fill must be a number, got {fill!r}")
+        fill = number
+    if axis is None and lengths is None and mask is None:
+        return AS_IT_IS
+    return arrangement_of(f"{operands.name}.{method}", x, axis, lengths, mask, fill, wires)
+
+
+def arrangement_of(
+    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float, n: int | None = None
+) -> Arrangement:
+    """Return how the tensors of a call are arranged.
+
+    Args:
+        caller: the operator's method, for messages.
+        x: a tensor with the axis.
+        axis: as of `Arrangement`.
+        lengths, mask: as of `lists_of`; a mask has the axes of x.
+        fill: as of `Arrangement`.
+        n: number of wires, at least as many as x has values; None: as many.
+
+    Raises:
+        OperandTypeError, OperandError: as of `lists_of`.
+        OperandError: a fill that integers or booleans cannot be.
+    """
+    if axis == x.dim() - 1:
+        axis = None
+    if lengths is None and mask is None and axis is None and n is None:
+        return AS_IT_IS
+    moved = Arrangement(axis, x.dim() > 0, None, fill)
+    _check_fill(caller, x.dtype, fill)
+    if isinstance(mask, Tensor) and mask.shape == x.shape:
+        mask = moved.at_end(mask, 0)
+    keys = moved.at_end(x, 0)
+    missing = None if n is None else n - keys.shape[-1]
+    return moved._replace(lists=lists_of(caller, keys, lengths, mask, n), missing=missing)
+
+
+def _check_fill(caller: str, dtype: torch.dtype, fill: float) -> None:
+    if not fill or dtype.is_floating_point or dtype.is_complex:
+        return
+    least, most = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    if not (least <= fill <= most and fill == int(fill)):
+        raise OperandError(
+            f"{caller}: fill must be a whole number in {least} … {most} for {dtype}, got {fill}"
+        )
+
+
+def last_of(dtype: torch.dtype, descending: bool) -> float:
+    """Return a number that an exact sort leaves behind all others of a dtype."""
+    if dtype == torch.bool:
+        return not descending
+    if dtype.is_floating_point:
+        return -math.inf if descending else math.nan
+    return torch.iinfo(dtype).min if descending else torch.iinfo(dtype).max
+
+
+def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = None) -> Lists | None:
+    """Return the lists that a call names; None: all entries take part.
+
+    Args:
+        caller: the operator's method, for messages.
+        x: (…, m), the sorted axis at the end.
+        lengths: integers (…) in 0 … m: the first so many entries of each sample take part; or None.
+        mask: booleans (…, m): the entries where it is true take part; or None.
+        n: how many values the operator sorts, at least m; beyond m there are no entries. None: m.
+
+    Raises:
+        OperandTypeError: lengths or a mask of another type.
+        OperandError: both are given, or they have another shape or device than x, or lengths outside 0 … m.
+    """
+    m = x.shape[-1]
+    if lengths is None and mask is None:
+        return None if n is None else Lists(torch.full(x.shape[:-1], m, device=x.device), n, None)
+    wires = m if n is None else n
+    if lengths is not None and mask is not None:
+        raise OperandError(f"{caller}: lengths and mask say the same: leave one of them out")
+    name, given = ("lengths", lengths) if mask is None else ("mask", mask)
+    shape = x.shape[:-1] if mask is None else x.shape
+    check_dense(caller, name, given)
+    is_wrong = given.dtype != torch.bool if mask is not None else given.dtype in _NO_LENGTHS
+    if is_wrong or given.is_complex() or (mask is None and given.is_floating_point()):
+        what, way = ("booleans", ".bool()") if mask is not None else ("integers", ".long()")
+        raise OperandTypeError(f"{caller}: {name} must hold {what}, got {given.dtype}: convert it with {way}")
+    if given.shape != shape:
+        raise OperandError(
+            f"{caller}: {name} must have the shape {tuple(shape)} for x of shape {tuple(x.shape)}, got "
+            f"{tuple(given.shape)}"
+        )
+    check_device(caller, x, name, given)
+    if mask is not None:
+        if n is not None:
+            mask = torch.nn.functional.pad(mask, [0, n - m])
+        before = mask.cumsum(-1)
+        counts = before[..., -1].contiguous()
+        others = torch.arange(wires, device=mask.device) - before + counts.unsqueeze(-1)
+        return Lists(counts, wires, torch.where(mask, before - 1, others))
+    lengths = cast(lengths, torch.int64)
+    if way_of(lengths) is PLAIN and not lengths.is_cuda and lengths.numel():
+        least, most = (number.item() for number in lengths.aminmax())
+        if least < 0 or most > m:
+            raise OperandError(f"{caller}: lengths must be in 0 … {m}, got {least if least < 0 else most}")
+    return Lists(lengths, wires, None)
+
+
+_NO_LENGTHS = (torch.bool,)
+# What torch does not gather, and dtypes of as many bits that it does.
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+# Most places whose table is kept: it has a row for each count.
+_TABLE = 256
+
+
+def _is_below(counts: Tensor, n: int) -> Tensor:
+    """Return (…, n), which places are below a count. A look-up takes a sixth of the comparison's time."""
+    if way_of(counts) is PLAIN and not counts.is_cuda and n <= _TABLE:
+        return _table(n)[counts]
+    return torch.arange(n, device=counts.device) < counts.unsqueeze(-1)
+
+
+@functools.cache
+def _table(n: int) -> Tensor:
+    with torch.inference_mode(False):
+        counts = torch.arange(n + 1, device="cpu")
+        return counts[:n] < counts.unsqueeze(-1)
+
+
+def _inverse(places: Tensor) -> Tensor:
+    """Return the inverse of permutations (…, n)."""
+    numbers = torch.arange(places.shape[-1], device=places.device).expand(places.shape)
+    return torch.empty_like(places).scatter_(-1, places, numbers)
+
+
+def filled(tensor: Tensor, is_kept: Tensor, other: float) -> Tensor:
+    """Return a tensor of the same dtype with another number where `is_kept` is false."""
+    if tensor.is_floating_point():
+        return torch.where(is_kept, tensor, other)  # two thirds of masked_fill's time
+    return torch.where(is_kept, tensor, torch.full_like(tensor, other))  # of bool too
+
+
+def _of_columns(of_entries: Tensor, columns: int) -> Tensor:
+    return of_entries.reshape(of_entries.shape + (1,) * columns)
+
+
+def gathered(tensor: Tensor, index: Tensor, axis: int = -1) -> Tensor:
+    """Return what torch.gather does, of every dtype."""
+    signed = _SIGNED.get(tensor.dtype)
+    if signed is None:
+        return tensor.gather(axis, index)
+    return tensor.view(signed).gather(axis, index).view(tensor.dtype)
