@@ -21,7 +21,9 @@ from nsc.compiler.families import KINDS, known_name, known_networks, published
 from nsc.compiler.formats import save_network
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_constructions
-from nsc.compiler.search import (
+from nsc.compiler.verify import parse
+from nsc.join.budget import budget_of
+from nsc.study.search import (
     Goal,
     Objective,
     Outcome,
@@ -33,10 +35,8 @@ from nsc.compiler.search import (
     from_nothing,
     known_network,
 )
-from nsc.compiler.verify import parse
-from nsc.join.budget import budget_of
-from nsc.join.searching import search_engine, work
-from nsc.join.workers import workers
+from nsc.study.search.engine import search_engine, work
+from nsc.study.search.workers import workers
 from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "search.md"

@@ -13,7 +13,7 @@ from nsc.compiler.passes import relayer, restrict
 from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule, schedule
-from nsc.compiler.verify import TRIAL_METHODS, Budget, Proof, Property, Verdict, certify, verify_once
+from nsc.compiler.verify import TRIAL_METHODS, Budget, Proof, Property, Verdict, verify_once
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.compiler.verify.sat import FEW_PROPAGATIONS
@@ -90,22 +90,6 @@ def scheduled_network(request: Request, budget: Budget) -> tuple[Schedule, Proof
     network, proof = _first_that_holds(candidates(described, property_, request, budget), property_, request)
     budget.progress.phase("schedule")
     return _scheduled(network, request), proof
-
-
-def certified(compiled: Compiled, request: Request, budget: Budget) -> tuple[Compiled, str]:
-    """Return what was compiled, with a proof that others can check, and the certificate's text.
-
-    Raises:
-        UnprovedError: no method that has certificates settled it.
-
-    Cost: another proof.
-    """
-    proof, certificate = certify(compiled.network, request.property_of(compiled.network.n), budget)
-    if certificate is None:
-        raise UnprovedError(f"{proof.sentence()}: {proof.detail}; there is no certificate")
-    return replace(
-        compiled, proof=proof, package=compile_again(compiled.network, proof, request)
-    ), certificate
 
 
 def compile_again(network: Network, proof: Proof, request: Request) -> Package:

@@ -38,16 +38,17 @@ if TYPE_CHECKING:
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
     from nsc.deploying import deploy
-    from nsc.drawing import Explorer, draw
-    from nsc.networks import c_header, network, optimize, records, verify
+    from nsc.networks import c_header, network, optimize, records
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
     from nsc.runtime.dispatch.ways import plain_torch
-    from nsc.searching import search
     from nsc.sizes import Sizes, compile_sizes
+    from nsc.study.explorer.drawing import Explorer, draw
+    from nsc.study.proofs.verifying import verify
+    from nsc.study.search.running import search
 
 __version__ = VERSION
 
@@ -60,15 +61,16 @@ _HOMES = {
     "nsc.compiler.selection": ("Selection", "median", "ranks", "top_k"),
     "nsc.compiler.verify": ("Proof", "Verdict"),
     "nsc.deploying": ("deploy",),
-    "nsc.drawing": ("Explorer", "draw"),
-    "nsc.networks": ("c_header", "network", "optimize", "records", "verify"),
+    "nsc.networks": ("c_header", "network", "optimize", "records"),
     "nsc.operators.filters": ("Filter", "compile_filter"),
     "nsc.operators.loading": ("load",),
     "nsc.operators.operator": ("Operator",),
     "nsc.operators.selector": ("Selector",),
     "nsc.operators.sorter": ("Sorter",),
     "nsc.runtime.dispatch.ways": ("plain_torch",),
-    "nsc.searching": ("search",),
+    "nsc.study.explorer.drawing": ("Explorer", "draw"),
+    "nsc.study.proofs.verifying": ("verify",),
+    "nsc.study.search.running": ("search",),
     "nsc.sizes": ("Sizes", "compile_sizes"),
 }
 _MODULES = ("compat", "nn", "numpy")

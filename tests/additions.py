@@ -413,7 +413,7 @@ def toy(question: Question) -> Answer | None:
             before("from nsc.errors import PropertyError", "from nsc.compiler.verify.toy import toy\n"),
             after("METHODS: dict[str, Method] = {\n", '    "toy": toy,\n'),
         ),
-        "compiler/verify/certificate.py": after("_PROOFS = {\n", '    "toy": "exhaustion",\n'),
+        "study/proofs/certificate.py": after("_PROOFS = {\n", '    "toy": "exhaustion",\n'),
     },
     """
 from pathlib import Path
@@ -425,7 +425,7 @@ assert "proof exhaustion" in Path("two.cert").read_text()
     (
         "tests/compiler/test_keeping.py",
         "tests/cli/test_verifying.py",
-        "tests/test_certificates.py",
+        "tests/study/test_certificates.py",
     ),
 )
 

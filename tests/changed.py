@@ -13,7 +13,6 @@ TESTS_OF = {
     "benchmarks/": ("tests/test_benchmarks.py",),
     "compiler/": ("tests/compiler/", "tests/test_networks.py"),
     "compiler/deploy.py": ("tests/deploy/",),
-    "compiler/drawing/": ("tests/compiler/test_diagram.py", "tests/compiler/test_explorer_facts.py"),
     "compiler/header.py": ("tests/c/",),
     "docs/": ("tests/test_docs.py", "tests/test_contributing.py"),
     "examples/": ("tests/examples/",),
@@ -24,9 +23,13 @@ TESTS_OF = {
     "nsc/deploying.py": ("tests/deploy/",),
     "nsc/numpy/": ("tests/test_numpy",),
     "runtime/": ("tests/runtime/", "tests/test_walks.py"),
+    "study/": ("tests/study/", "tests/test_networks.py"),
+    "study/explorer/": ("tests/study/test_explorer_facts.py", "tests/explorer/"),
+    "study/proofs/": ("tests/study/test_certificates.py", "tests/test_networks.py"),
+    "study/search/": ("tests/study/test_search.py",),
     "templates/": ("tests/templates/", "tests/compiler/test_render.py"),
     "templates/explorer/": ("tests/explorer/",),
-    "tools/": ("tests/test_certificates.py", "tests/test_release.py"),
+    "tools/": ("tests/study/test_certificates.py", "tests/test_release.py"),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("nsc", "compiler", "library", "runtime", "templates")
+ROOMS = ("nsc", "compiler", "library", "runtime", "study", "templates")
 
 
 def copy_project(names: Iterable[str], folder: Path) -> None:

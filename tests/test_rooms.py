@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("nsc", "compiler", "library", "runtime", "templates")
+ROOMS = ("nsc", "compiler", "library", "runtime", "study", "templates")
 # Files outside the order: they import public names on first use, with `importlib.import_module`.
 LAZY = {"nsc/__init__.py"}
 # What a file imports in the same way, when it is asked for, from a room above it.
@@ -153,6 +153,17 @@ def test_compiler_and_runtime_do_not_know_each_other():
         for half, other in (halves, halves[::-1]):
             if name.startswith(half):
                 assert not [imported for imported in imports if imported.startswith(other)], name
+
+
+def test_only_the_command_line_imports_the_study():
+    """A user who only compiles and calls networks loads nothing of it."""
+    users = {
+        name
+        for name, imports in IMPORTS.items()
+        if any(imported.startswith("nsc.study") for imported in imports)
+    }
+    assert {name for name in users if not name.startswith(("nsc.study.", "nsc.cli."))} == set()
+    assert any(name.startswith("nsc.cli.") for name in users)
 
 
 def test_no_files_import_each_other_in_a_circle_not_even_for_types():

@@ -40,7 +40,7 @@ def walk(call):
     finally:
         sys.setprofile(None)
     paths = [Path(name).resolve() for name in codes if not name.startswith("<")]
-    rooms = ("nsc", "compiler", "runtime")
+    rooms = ("nsc", "compiler", "runtime", "study")
     files = [path.relative_to(ROOT) for path in paths if path.is_relative_to(ROOT)]
     return [file.as_posix() for file in files if file.parts[0] in rooms]
 

@@ -145,7 +145,7 @@ def installs() -> str:
 TESTS = {
     "links": "tests/test_docs.py::test_targets_of_links_exist",
     "goldens": "tests/compiler/test_render.py",
-    "certificates": "tests/test_certificates.py::test_networks_that_were_found_are_certified",
+    "certificates": "tests/study/test_certificates.py::test_networks_that_were_found_are_certified",
 }
 
 

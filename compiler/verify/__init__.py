@@ -10,7 +10,6 @@ of the build cache (`saved`), because every process would pay for them. A kept p
 the libraries beside it: whoever can write there can run code in the process.
 """
 
-from nsc.compiler.verify.certificate import certify
 from nsc.compiler.verify.emitted import MANY_WIRES, Emitted, Run, check_emitted, stable_order
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.ladder import METHODS, TRIAL_METHODS, verify
@@ -35,7 +34,6 @@ __all__ = [
     "Property",
     "Run",
     "Verdict",
-    "certify",
     "check_emitted",
     "check_proof",
     "diagnose",

@@ -25,7 +25,7 @@ import click
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt, reason
-from nsc.join.workers import GRACE, connect, opener
+from nsc.study.search.workers import GRACE, connect, opener
 
 if TYPE_CHECKING:
     from distributed import Client, Future

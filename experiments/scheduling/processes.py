@@ -14,7 +14,7 @@ from multiprocessing.context import SpawnProcess
 
 from experiments.run import Result, Run
 from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt
-from nsc.join.workers import end, started
+from nsc.study.search.workers import end, started
 
 
 def here(work: Work, runs: list[Run]) -> Events:

@@ -31,7 +31,7 @@ from nsc.cli.shared import (
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
-from nsc.compiler.driver import certified, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.header import compile_header
 from nsc.compiler.package import Package, check_file, replaces, replaces_file, write, write_file
 from nsc.compiler.relaxations import Relaxation
@@ -50,6 +50,7 @@ from nsc.runtime.relaxed.cubin import build_all
 from nsc.runtime.relaxed.kernel import Kernel
 from nsc.runtime.relaxed.library import build
 from nsc.runtime.windows.kernel import FilterKernel
+from nsc.study.proofs import certified
 from nsc.version import VERSION
 
 deploy_option = click.option(

@@ -19,7 +19,7 @@ from nsc.cli.shared import (
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
-from nsc.compiler.drawing import PICTURES, Start, gather, picture, render_page
+from nsc.study.explorer import PICTURES, Start, gather, picture, render_page
 
 PAGE = "html"
 # What draw writes, by the suffix of a file.

@@ -14,10 +14,10 @@ from typing import Any
 import click
 
 from nsc.cli.sources import STANDARD
-from nsc.compiler.drawing import PICTURES
 from nsc.compiler.formats import format_of_path, losses, save, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.study.explorer import PICTURES
 
 
 @dataclass(frozen=True)

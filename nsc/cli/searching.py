@@ -19,12 +19,12 @@ from nsc.compiler.describe import describe
 from nsc.compiler.formats import save
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import counts, records_of
-from nsc.compiler.search import Goal, Objective, State, known_network, state_of_json
 from nsc.compiler.verify import Verdict
 from nsc.errors import NetworkError
-from nsc.join.searching import work
-from nsc.join.workers import workers
-from nsc.searching import KNOWN, Searched, begin, rounds
+from nsc.study.search import Goal, Objective, State, known_network, state_of_json
+from nsc.study.search.engine import work
+from nsc.study.search.running import KNOWN, Searched, begin, rounds
+from nsc.study.search.workers import workers
 from nsc.wording import count
 
 # Seconds between two times that the state is written without a gain.

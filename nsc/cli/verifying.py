@@ -37,7 +37,6 @@ from nsc.compiler.verify import (
     Proof,
     Property,
     Verdict,
-    certify,
     check_proof,
     diagnose,
     read_proof,
@@ -45,6 +44,7 @@ from nsc.compiler.verify import (
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST, FilterManifest, Manifest, RelaxedManifest, read_files
+from nsc.study.proofs import certify
 
 # What packages claim, by their kinds.
 _CLAIMS = {RelaxedManifest.kind: relaxed_claim, FilterManifest.kind: filter_claim}

@@ -1,7 +1,7 @@
 /**
  * The explorer: `mount(element, facts)` shows a network in an element.
  *
- * compiler/drawing/facts.py makes the facts. All that the page shows follows from them and from one
+ * study/explorer/facts.py makes the facts. All that the page shows follows from them and from one
  * state, which its link holds: an event changes the state, and the next frame shows it.
  */
 import { makeNetwork } from "./network.mjs";

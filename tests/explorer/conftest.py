@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from nsc.compiler.drawing import Start, gather, render_page
-from nsc.compiler.drawing.page import MODULES, joined_modules
 from nsc.compiler.request import Request
 from nsc.compiler.verify import Budget
+from nsc.study.explorer import Start, gather, render_page
+from nsc.study.explorer.page import MODULES, joined_modules
 from nsc.version import VERSION
 
 ARITHMETIC = MODULES[: MODULES.index("colours")]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nsc.compiler.drawing import Start, gather
-from nsc.compiler.drawing.page import MODULES, joined_modules
 from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.verify import Budget
+from nsc.study.explorer import Start, gather
+from nsc.study.explorer.page import MODULES, joined_modules
 from nsc.templates import part
 from nsc.version import VERSION
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from nsc.compiler.drawing import Start
 from nsc.compiler.network import Network
+from nsc.study.explorer import Start
 
 pytestmark = pytest.mark.slow("a browser is started")
 

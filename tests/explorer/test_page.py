@@ -13,11 +13,11 @@ from PIL import Image
 
 import nsc
 from examples.explorers import families, write_pages
-from nsc.compiler.drawing import Start
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import writable
 from nsc.compiler.network import Network
 from nsc.compiler.selection import median, top_k
+from nsc.study.explorer import Start
 
 pytestmark = pytest.mark.slow("a browser is started")
 

@@ -7,7 +7,7 @@ namespace nsc::search {
 
 enum class Objective : int64_t { size, depth, cost };
 
-// A problem as Python states it: nsc/join/searching.py has the same fields. `rows` is a pool's, in
+// A problem as Python states it: study/search/engine.py has the same fields. `rows` is a pool's, in
 // the order of pool.h, 8 words a row.
 struct Problem {
     int64_t wires, symmetric;
@@ -89,7 +89,7 @@ inline void remove_idle(const Problem &problem, Comparators &list) {
 }
 
 // A cost is one number of terms of 16 bits, the first in the highest ones. The terms are as in
-// Goal.cost in compiler/search/goal.py.
+// Goal.cost in study/search/goal.py.
 inline uint64_t in_one(int64_t a, int64_t b, int64_t c, int64_t d = 0) {
     return uint64_t(a) << 48 | uint64_t(b) << 32 | uint64_t(c) << 16 | uint64_t(d);
 }

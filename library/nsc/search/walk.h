@@ -7,7 +7,7 @@
 
 namespace nsc::search {
 
-// Where a search stands: nsc/join/searching.py has the same fields. A count of -1 stands for no
+// Where a search stands: study/search/engine.py has the same fields. A count of -1 stands for no
 // list.
 struct Standing {
     Comparators current, best, origin;

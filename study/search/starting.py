@@ -13,12 +13,12 @@ from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
 from nsc.compiler.passes import relayer, restrict, untangle
 from nsc.compiler.progress import SILENT, Progress
-from nsc.compiler.search.goal import Goal, first_layers, without_images
-from nsc.compiler.search.islands import State
-from nsc.compiler.search.patterns import applied, reachable
-from nsc.compiler.search.rounds import Comparators, Engine, Standing, decide, network_of, pool_of
 from nsc.compiler.verify import Budget, Property, Verdict, verify
 from nsc.errors import NetworkError, PropertyError, UnprovedError
+from nsc.study.search.goal import Goal, first_layers, without_images
+from nsc.study.search.islands import State
+from nsc.study.search.patterns import applied, reachable
+from nsc.study.search.rounds import Comparators, Engine, Standing, decide, network_of, pool_of
 from nsc.wording import argument, count
 
 

@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from nsc.compiler.driver import Compiled, compile_again
 from nsc.compiler.network import Network
+from nsc.compiler.request import Request
 from nsc.compiler.verify.ladder import decide
 from nsc.compiler.verify.proof import Proof
 from nsc.compiler.verify.property import Property, RankGroup, sort
@@ -23,6 +25,7 @@ from nsc.compiler.verify.question import (
     Step,
     sorted_groups,
 )
+from nsc.errors import UnprovedError
 
 CERTIFICATE_FORMAT = "nsc-certificate 1"
 # The format's name for the proof of each method.
@@ -100,6 +103,22 @@ def certify(
     lines = _lines(network, property_, question, proof.method, steps)
     text = "".join(f"{line}\n" for line in lines)
     return replace(proof, certificate=hashlib.sha256(text.encode()).hexdigest()), text
+
+
+def certified(compiled: Compiled, request: Request, budget: Budget) -> tuple[Compiled, str]:
+    """Return what was compiled, with a proof that others can check, and the certificate's text.
+
+    Raises:
+        UnprovedError: no method that has certificates settled it.
+
+    Cost: another proof.
+    """
+    proof, certificate = certify(compiled.network, request.property_of(compiled.network.n), budget)
+    if certificate is None:
+        raise UnprovedError(f"{proof.sentence()}: {proof.detail}; there is no certificate")
+    return replace(
+        compiled, proof=proof, package=compile_again(compiled.network, proof, request)
+    ), certificate
 
 
 def _lines(

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.families import Comparator
-from nsc.compiler.search.goal import Goal
 from nsc.compiler.verify import Budget
 from nsc.compiler.verify.patterns import JoinRule
 from nsc.compiler.verify.zero_one import sample_inputs
+from nsc.study.search.goal import Goal
 
 Patterns = npt.NDArray[np.uint64]
 

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from nsc.compiler.families import Comparator
 from nsc.compiler.network import Network
-from nsc.compiler.search.goal import Goal, with_images
-from nsc.compiler.search.patterns import (
+from nsc.compiler.verify import Budget, Proof, Verdict, verify
+from nsc.compiler.verify.zero_one import pack
+from nsc.study.search.goal import Goal, with_images
+from nsc.study.search.patterns import (
     applied,
     neighbours,
     packed,
@@ -21,8 +23,6 @@ from nsc.compiler.search.patterns import (
     wrong,
     zeros_of,
 )
-from nsc.compiler.verify import Budget, Proof, Verdict, verify
-from nsc.compiler.verify.zero_one import pack
 
 Comparators = tuple[Comparator, ...]
 

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from nsc.arguments import path_of
 from nsc.compiler.describe import Named
-from nsc.compiler.drawing import Start, gather, render_page
 from nsc.compiler.formats import save
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation, relaxation_of
@@ -19,6 +18,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.errors import NetworkError
 from nsc.join.budget import MAX_MEMORY, budget_of
+from nsc.study.explorer import Start, gather, render_page
 from nsc.version import VERSION
 from nsc.wording import argument
 

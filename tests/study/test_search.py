@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from nsc.compiler.families import best, least_size, shallowest
 from nsc.compiler.network import Network
 from nsc.compiler.passes import reflect, relayer
-from nsc.compiler.search import (
+from nsc.compiler.verify import Budget, Verdict, parse, verify
+from nsc.errors import NetworkError, PropertyError, WorkerError
+from nsc.study.search import (
     Effort,
     Goal,
     Objective,
@@ -30,12 +32,10 @@ from nsc.compiler.search import (
     starting,
     state_of_json,
 )
-from nsc.compiler.search.goal import with_images, without_images
-from nsc.compiler.search.rounds import network_of, pool_of
-from nsc.compiler.verify import Budget, Verdict, parse, verify
-from nsc.errors import NetworkError, PropertyError, WorkerError
-from nsc.join.searching import search_engine, work
-from nsc.join.workers import workers
+from nsc.study.search.engine import search_engine, work
+from nsc.study.search.goal import with_images, without_images
+from nsc.study.search.rounds import network_of, pool_of
+from nsc.study.search.workers import workers
 
 LEAST_SIZES = dict(zip(range(2, 13), (1, 3, 5, 9, 12, 16, 19, 25, 29, 35, 39), strict=True))
 LEAST_DEPTHS = dict(zip(range(2, 11), (1, 3, 3, 5, 5, 6, 6, 7, 7), strict=True))
@@ -315,7 +315,7 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path, monkeypatch):
     paths = [str(tmp_path / name) for name in ("dies", "a", "b")]
     with workers(die_once, 2) as map_:
         assert map_(paths) == paths
-    monkeypatch.setattr("nsc.join.workers._AGAIN", 0)
+    monkeypatch.setattr("nsc.study.search.workers._AGAIN", 0)
     with workers(die, 2) as map_, pytest.raises(WorkerError, match="died 1 time;"):
         map_([1])
 
@@ -350,7 +350,7 @@ def test_a_cluster_finds_what_one_process_finds_when_a_worker_is_killed(tmp_path
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("nsc.join.workers.PATIENCE", 0.2)
+    monkeypatch.setattr("nsc.study.search.workers.PATIENCE", 0.2)
     with (
         pytest.raises(WorkerError, match="no Dask scheduler answers at tcp://127"),
         workers(die, scheduler="tcp://127.0.0.1:9"),

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc import library
-from nsc.compiler.search import Comparators, Effort, Outcome, Problem, Round, Standing, run_round
 from nsc.errors import NetworkError
 from nsc.runtime.build.cache import build, opened, used
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.study.search import Comparators, Effort, Outcome, Problem, Round, Standing, run_round
 from nsc.wording import count
 
 _SOURCE = "// The engine of nsc search.\n#include <nsc/search/walk.h>\n"

@@ -11,13 +11,13 @@ from nsc.compiler.describe import Named, describe
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import records_of
 from nsc.compiler.progress import SILENT, Progress
-from nsc.compiler.search import Goal, Objective, State, Workers, advance, from_network, from_nothing
-from nsc.compiler.search import known_network as best_known
 from nsc.compiler.verify import Proof, Property, Verdict, property_of, verify
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import budget_of
-from nsc.join.searching import search_engine, work
-from nsc.join.workers import workers
+from nsc.study.search import Goal, Objective, State, Workers, advance, from_network, from_nothing
+from nsc.study.search import known_network as best_known
+from nsc.study.search.engine import search_engine, work
+from nsc.study.search.workers import workers
 from nsc.wording import argument
 
 __all__ = ["search"]

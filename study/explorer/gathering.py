@@ -9,20 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from nsc.compiler.describe import describe, is_family
-from nsc.compiler.drawing.facts import (
-    Bounds,
-    Cut,
-    Digest,
-    Facts,
-    FailureFacts,
-    FamilyFacts,
-    MendFacts,
-    ProofFacts,
-    Settings,
-    SigmoidFacts,
-    Start,
-    Text,
-)
 from nsc.compiler.driver import scheduled_network
 from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest
 from nsc.compiler.formats import FORMATS, writable, write_network
@@ -39,6 +25,20 @@ from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, explain, reachi
 from nsc.compiler.verify import CANONICAL_DIGEST, NETWORK_DIGEST, Budget, Verdict, diagnose, verify
 from nsc.compiler.verify import Proof as Outcome
 from nsc.errors import NetworkError, VerificationError
+from nsc.study.explorer.facts import (
+    Bounds,
+    Cut,
+    Digest,
+    Facts,
+    FailureFacts,
+    FamilyFacts,
+    MendFacts,
+    ProofFacts,
+    Settings,
+    SigmoidFacts,
+    Start,
+    Text,
+)
 from nsc.wording import count
 
 # Beyond, comparators are closer than the pixels of a screen, and browsers take seconds.

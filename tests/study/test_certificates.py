@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 import nsc
 from nsc.compiler.families import KINDS, found, known, selected
 from nsc.compiler.network import Network
-from nsc.compiler.verify import METHODS, Verdict, certify, parse
+from nsc.compiler.verify import METHODS, Verdict, parse
 from nsc.errors import PropertyError
 from nsc.join.budget import budget_of
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.study.proofs import certify
 
 LONG = pytest.mark.nightly("hundreds of proofs are checked")
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "tools"
 
 

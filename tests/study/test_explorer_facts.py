@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import nsc
-from nsc.compiler.drawing import Start, gather, page, render_page
-from nsc.compiler.drawing.page import joined_modules
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k
 from nsc.compiler.verify import Budget
 from nsc.errors import LoweringError, NetworkError
+from nsc.study.explorer import Start, gather, page, render_page
+from nsc.study.explorer.page import joined_modules
 
 
 def facts_of(network, n=None, **options):

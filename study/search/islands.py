@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nsc.compiler.network import Network
-from nsc.compiler.search.goal import Cost, Goal
-from nsc.compiler.search.rounds import PROOF, Comparators, Outcome, Round, Standing, network_of, seed_of
 from nsc.compiler.verify import Verdict, verify
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
+from nsc.study.search.goal import Cost, Goal
+from nsc.study.search.rounds import PROOF, Comparators, Outcome, Round, Standing, network_of, seed_of
 
 # Rounds after which the island of the most cost takes the best network of all.
 _EXCHANGE = 16

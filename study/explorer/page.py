@@ -7,8 +7,8 @@ import hashlib
 import html
 import re
 
-from nsc.compiler.drawing.facts import Facts
 from nsc.errors import LoweringError
+from nsc.study.explorer.facts import Facts
 from nsc.templates import fill, part
 
 # The parts of the page's module: each imports from those before it. `start` calls `mount`.
