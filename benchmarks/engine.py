@@ -23,10 +23,10 @@ from benchmarks.fresh import run_fresh
 from benchmarks.kernels import bound_calls, quickest_in_turns
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
-from nsc import prebuilding
 from nsc.atomic import write_whole
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
+from nsc.join import prebuilding
 from nsc.runtime.build import prebuilt
 from nsc.runtime.build.cache import opened
 from nsc.runtime.build.prebuilt import LEVELS

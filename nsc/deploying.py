@@ -16,8 +16,8 @@ from nsc.errors import LoweringError
 from nsc.join.deploying import deployed_source, served_dtypes
 from nsc.operators.filtering import find_filter
 from nsc.operators.operator import Operator
+from nsc.runtime.exact.windows import FilterKernel
 from nsc.runtime.relaxed.kernel import Kernel, find_kernel
-from nsc.runtime.windows.kernel import FilterKernel
 
 __all__ = ["deploy"]
 

@@ -1,4 +1,4 @@
-"""Study: what serves people who study networks: search, certificates, and the explorer.
+"""Study: search, certificates and the explorer, for people who study networks.
 
 It uses the compiler and the runtime. The command line and the names of `nsc` use it, and nothing else does.
 """

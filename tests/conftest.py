@@ -193,7 +193,7 @@ def seed() -> None:
 @pytest.fixture
 def kernels() -> Iterator[None]:
     """Let kernels serve all calls of arrays that one can serve, whatever they save."""
-    from nsc.runtime.choosing import prepare
+    from nsc.join.choosing import prepare
 
     with prepare():
         yield

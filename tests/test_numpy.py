@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 
 import nsc
 import nsc.numpy as exact
-from nsc.runtime import threads
+from nsc.runtime.devices import threads
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -216,7 +216,7 @@ def test_a_fork_starts_threads_of_its_own():
     code = """
 import os
 import numpy as np, nsc.numpy
-from nsc.runtime import threads
+from nsc.runtime.devices import threads
 threads.LEAST_WORK = 1
 x = np.random.default_rng(0).standard_normal((500, 9))
 nsc.numpy.sort(x, workers=2)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import nsc
 import nsc.numpy as exact
 from nsc.errors import BuildError
+from nsc.join import choosing
+from nsc.join.choosing import Kind, serve
 from nsc.numpy import moving
 from nsc.numpy.by_numpy import sort_by_numpy
-from nsc.runtime import choosing
-from nsc.runtime.choosing import Kind, serve
 
 DTYPES = ["bool", "uint8", "int16", "uint32", "int32", "int64", "float16", "float32", "float64"]
 
@@ -172,7 +172,7 @@ def test_a_process_finds_kept_kernels_without_the_compiler_of_networks(tmp_path)
     code = """
 import sys
 import numpy as np, nsc.numpy
-from nsc.runtime import choosing
+from nsc.join import choosing
 x = np.random.default_rng(0).random((7, 50_000), dtype=np.float32)
 calls = (
     lambda: nsc.numpy.median(x, axis=0),
@@ -207,7 +207,7 @@ print("nsc.compiler.network" in sys.modules, choosing.Kind is not None)
 def test_a_fork_while_a_kernel_is_built_goes_on():
     code = """
 import os, threading, time
-import nsc.runtime.choosing as choosing
+import nsc.join.choosing as choosing
 building, ends = threading.Event(), threading.Event()
 kinds = [choosing.Kind(lambda: None, lambda: (building.set(), ends.wait())[1], 1.0, 2.0) for _ in range(2)]
 def build():
@@ -233,7 +233,7 @@ def test_calls_go_on_after_the_main_thread():
 import atexit, threading, time
 import numpy as np
 import nsc.numpy
-from nsc.runtime import threads
+from nsc.runtime.devices import threads
 threads.LEAST_WORK = 1
 x = np.random.default_rng(0).random((9, 40_000), dtype=np.float32)
 def work():
@@ -251,7 +251,7 @@ threading.Thread(target=later).start()
 
 @pytest.mark.parametrize("where", ["concurrent.futures.ThreadPoolExecutor.submit", "threading.Event.wait"])
 def test_nothing_is_written_after_an_interrupt(where, monkeypatch):
-    from nsc.runtime import threads
+    from nsc.runtime.devices import threads
 
     home, _, name = where.rpartition(".")
     before = getattr(pkgutil.resolve_name(home), name)

@@ -15,7 +15,7 @@ import pytest
 import nsc
 import nsc.numpy as exact
 from nsc.numpy.calls import thread_count
-from nsc.runtime import threads
+from nsc.runtime.devices import threads
 from nsc.runtime.exact.kernel import ExactFunction
 
 pytestmark = pytest.mark.usefixtures("kernels")

@@ -129,7 +129,7 @@ def test_the_check_list_says_ok_or_not_ok(release, capsys):
 
 @pytest.mark.nightly("kernels are built for each level of processors, twice")
 def test_the_wheel_of_prebuilt_kernels(release):
-    commit(release, ("nsc/prebuilding.py", "for sigmoid in SIGMOIDS}", 'for sigmoid in ["cauchy"]}'))
+    commit(release, ("nsc/join/prebuilding.py", "for sigmoid in SIGMOIDS}", 'for sigmoid in ["cauchy"]}'))
     wheels = []
     for _ in range(2):
         release.kernels()

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("nsc", "compiler", "library", "runtime", "study", "templates")
+MOST_ROOMS = 30
 # Files outside the order: they import public names on first use, with `importlib.import_module`.
 LAZY = {"nsc/__init__.py"}
 # What a file imports in the same way, when it is asked for, from a room above it.
@@ -53,13 +54,16 @@ def imported_modules(tree: ast.Module, modules: set[str], types: bool = False) -
 
 
 def rooms_in_order() -> list[tuple[str, ...]]:
-    """Return the lines of the list in DESIGN.md, lowest first, as prefixes of modules."""
+    """Return the rooms of the list in DESIGN.md, lowest first, as prefixes of modules.
+
+    A line is a room and a sentence. A room is a folder, or some files of one: "nsc/{api,sizes}".
+    """
     block = re.search(r"```text rooms\n(.*?)```", (ROOT / "DESIGN.md").read_text(encoding="utf-8"), re.DOTALL)
     assert block, "DESIGN.md has no list of rooms"
     lines = []
     for line in block[1].splitlines():
-        rooms = re.split(r"\s{2,}", line)[0].split()
-        names = [room.replace("/", ".") for room in rooms]
+        folder, _, files = line.split()[0].partition("{")
+        names = [f"{folder}{file}".replace("/", ".") for file in files.rstrip("}").split(",")]
         lines.append(tuple(name if name.startswith("nsc") else f"nsc.{name}" for name in names))
     return lines
 
@@ -88,6 +92,12 @@ def is_package_of_rooms(module: str) -> bool:
     return all(
         isinstance(node, ast.Expr) for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body
     )
+
+
+def test_rooms_are_few_and_distinct():
+    """A newcomer keeps the list in mind; a room that is listed twice would have two places."""
+    assert len(ORDER) <= MOST_ROOMS
+    assert len({prefix for prefixes in ORDER for prefix in prefixes}) == sum(map(len, ORDER))
 
 
 def test_every_file_has_a_place_in_the_order():

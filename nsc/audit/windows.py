@@ -16,7 +16,7 @@ from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
 from nsc.compiler.windows import MOST_ROWS
 from nsc.contract.manifest import NETWORK, FilterManifest
 from nsc.contract.windows import Mode, fold
-from nsc.runtime.windows.kernel import FilterKernel, Images
+from nsc.runtime.exact.windows import FilterKernel, Images
 
 # The types of pixels that are checked: one whose values are compared as they are, and one that has keys. The
 # kernels of others come from the same text.

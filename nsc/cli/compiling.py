@@ -46,10 +46,10 @@ from nsc.errors import INSTALL_TORCH
 from nsc.join.deploying import deployed_source, served_dtypes
 from nsc.runtime.build import nvrtc
 from nsc.runtime.build.cache import Artifact
+from nsc.runtime.exact.windows import FilterKernel
 from nsc.runtime.relaxed.cubin import build_all
 from nsc.runtime.relaxed.kernel import Kernel
 from nsc.runtime.relaxed.library import build
-from nsc.runtime.windows.kernel import FilterKernel
 from nsc.study.proofs import certified
 from nsc.version import VERSION
 

@@ -19,7 +19,7 @@ from nsc.join.budget import budget_of
 from nsc.runtime.build import nvrtc, prebuilt
 from nsc.runtime.build.folder import check_folder, user_folder
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.threads import cores
+from nsc.runtime.devices.threads import cores
 from nsc.version import VERSION
 from nsc.wording import count
 

@@ -8,8 +8,8 @@ from nsc.compiler.deploy import Deployed, render
 from nsc.contract.interface import REALS
 from nsc.errors import LoweringError
 from nsc.join.on_demand import exact_kernel_of
+from nsc.runtime.exact.windows import FilterKernel
 from nsc.runtime.relaxed.kernel import Kernel
-from nsc.runtime.windows.kernel import FilterKernel
 from nsc.version import VERSION
 from nsc.wording import argument
 

@@ -23,11 +23,11 @@ from nsc.contract.exact import MOST, ExactSource
 from nsc.contract.manifest import NETWORK
 from nsc.contract.windows import Window
 from nsc.errors import NscError, PackageError, UnprovedError
+from nsc.join.choosing import Kind
 from nsc.runtime.build import folder
 from nsc.runtime.build.cache import Artifact, binary_of, digest
-from nsc.runtime.choosing import Kind
 from nsc.runtime.exact.kernel import ExactFunction, ExactKernel, function_of
-from nsc.runtime.windows.kernel import FilterFunction, FilterKernel
+from nsc.runtime.exact.windows import FilterFunction, FilterKernel
 from nsc.version import VERSION
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ A call uses the cores that this process may use, or as many threads as `set_num_
 from __future__ import annotations
 
 from nsc.contract.exact import MOST
+from nsc.join.choosing import prepare
 from nsc.numpy.calls import Sorted, get_num_threads, set_num_threads
 from nsc.numpy.filters import median_filter, rank_filter
 from nsc.numpy.moving import Rolling, rolling
@@ -35,7 +36,6 @@ from nsc.numpy.statistics import (
     quantile,
     trimmed_mean,
 )
-from nsc.runtime.choosing import prepare
 
 __all__ = [
     "MOST",

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from nsc.arguments import flag, integer, whole, wholes
 from nsc.contract.exact import ELEMENTS
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime import choosing
-from nsc.runtime.threads import cores
+from nsc.join import choosing
+from nsc.runtime.devices.threads import cores
 
 Array = NDArray[Any]
 # An axis, several, or None for all.

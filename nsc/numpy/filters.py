@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from nsc.arguments import is_name, real, whole, wholes
 from nsc.contract.windows import MODES, MOST_CHANNELS, Folded, Mode, Window, fold, origins_of
 from nsc.errors import OperandError, OperandTypeError, WindowError
+from nsc.join.choosing import serve
 from nsc.join.on_demand import filter_kind
 from nsc.numpy.by_numpy import filter_by_numpy
 from nsc.numpy.calls import NAMES, Array, public, read, some_of, thread_count
 from nsc.numpy.chunks import by_windows
-from nsc.runtime.choosing import serve
-from nsc.runtime.threads import parts_of, share_out
-from nsc.runtime.windows.kernel import FilterFunction, Images
+from nsc.runtime.devices.threads import parts_of, share_out
+from nsc.runtime.exact.windows import FilterFunction, Images
 
 
 def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:

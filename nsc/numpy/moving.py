@@ -16,6 +16,7 @@ from nsc.arguments import flag, whole
 from nsc.contract.exact import MOST
 from nsc.contract.windows import MOST_VALUES, Mode, fold
 from nsc.errors import OperandError, OperandTypeError
+from nsc.join.choosing import Kind, serve
 from nsc.join.on_demand import exact_kind, rolling_kind
 from nsc.numpy.by_numpy import extremes, windows_of
 from nsc.numpy.calls import NAMES, Array, axis_of, is_chunked, public, read, thread_count
@@ -24,9 +25,8 @@ from nsc.numpy.filters import by_kernel
 from nsc.numpy.rules import Rule, levels_of, rule_of
 from nsc.numpy.samples import Statistic, each_block
 from nsc.numpy.statistics import MEDIAN, at_place, float_of, of_numbers
-from nsc.runtime.choosing import Kind, serve
 from nsc.runtime.exact.kernel import ExactFunction
-from nsc.runtime.windows.kernel import FilterFunction
+from nsc.runtime.exact.windows import FilterFunction
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15

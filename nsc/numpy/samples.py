@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nsc.contract.exact import MOST
+from nsc.join.choosing import Kind, serve
 from nsc.join.on_demand import exact_kind
 from nsc.numpy.by_numpy import Ranks, sort_by_numpy
 from nsc.numpy.calls import NAMES, Array, Sorted, some_of, thread_count
-from nsc.runtime.choosing import Kind, serve
+from nsc.runtime.devices.threads import parts_of, share_out
 from nsc.runtime.exact.kernel import ExactFunction, Layout, layout_of, places_fit
-from nsc.runtime.threads import parts_of, share_out
 
 Result = TypeVar("Result")
 

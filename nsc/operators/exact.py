@@ -2,7 +2,7 @@
 
 Up to MOST values an exact kernel can do the work, whatever network an operator relaxes. Its network is the
 smallest that nsc has for the task. torch.sort does the work until the build of the kernel has paid, by the
-rule of nsc.runtime.choosing. It also does it for more values, for a task without a proof, on a device that
+rule of nsc.join.choosing. It also does it for more values, for a task without a proof, on a device that
 is neither a CPU nor NVIDIA's, and where there is no compiler.
 """
 
@@ -17,9 +17,9 @@ from torch import Tensor
 
 from nsc.contract.exact import ELEMENTS, MOST
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
+from nsc.join.choosing import serve
 from nsc.join.on_demand import exact_kernel, exact_kernel_of, exact_kind
 from nsc.operators.operands import axis_of
-from nsc.runtime.choosing import serve
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, is_written_out, way_of
 from nsc.runtime.exact import cuda as exact_cuda

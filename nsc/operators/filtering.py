@@ -21,8 +21,8 @@ from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.relaxed import dense
 from nsc.runtime.dispatch.ways import PLAIN, is_written_out, way_of
+from nsc.runtime.exact.windows import FilterKernel, Images
 from nsc.runtime.relaxed.devices import DEVICES
-from nsc.runtime.windows.kernel import FilterKernel, Images
 
 # Of loaded packages: the name that `keep` returned, to the window and the kernel.
 _loaded: dict[str, tuple[Window, FilterKernel]] = {}

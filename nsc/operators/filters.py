@@ -28,7 +28,7 @@ from nsc.operators.operator import Packaged, on_demand
 from nsc.operators.samples import by_samples
 from nsc.operators.selector import Selector
 from nsc.operators.sharding import Axes
-from nsc.runtime.windows.kernel import FilterKernel
+from nsc.runtime.exact.windows import FilterKernel
 from nsc.version import VERSION
 
 

@@ -1,1 +1,1 @@
-"""Devices: what runs an operator on the tensors of a device."""
+"""Devices: what runs a kernel: threads of the CPU, and modules and launches of CUDA."""

@@ -1,1 +1,1 @@
-"""Exact: kernels that sort, or select, numbers of any type, built and called."""
+"""Exact: kernels that sort or select numbers of any type, and filters of images, built and called."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import Status
 from nsc.runtime.build.cache import Artifact
-from nsc.runtime.elements import CFunction, ElementLibraries
+from nsc.runtime.build.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads, the

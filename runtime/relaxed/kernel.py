@@ -20,8 +20,8 @@ from nsc.contract.tables import FEWEST_LONG_WIRES, NetworkTables
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.build import cache, prebuilt
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.devices.threads import Lock
 from nsc.runtime.relaxed.library import Engine, Library, engine_library, engine_name
-from nsc.runtime.threads import Lock
 from nsc.wording import argument
 
 

@@ -16,8 +16,8 @@ from nsc.compiler.request import Request
 from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
 from nsc.join.on_demand import exact_kernel
+from nsc.runtime.exact.windows import FilterKernel
 from nsc.runtime.relaxed.kernel import Kernel
-from nsc.runtime.windows.kernel import FilterKernel
 
 pytestmark = pytest.mark.slow("kernels are built")
 

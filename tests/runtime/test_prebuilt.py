@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import nsc
-from nsc import prebuilding
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
+from nsc.join import prebuilding
 from nsc.runtime.build import prebuilt
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.kernel import Kernel

@@ -27,5 +27,5 @@ class Libraries(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         folder = Path(self.root) / "sortnets_kernels"
-        subprocess.run((sys.executable, "-m", "nsc.prebuilding", str(folder)), cwd=ROOT, check=True)
+        subprocess.run((sys.executable, "-m", "nsc.join.prebuilding", str(folder)), cwd=ROOT, check=True)
         build_data["tag"], build_data["pure_python"] = TAG, False

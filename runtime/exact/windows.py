@@ -12,7 +12,7 @@ from nsc.contract.interface import Status
 from nsc.contract.manifest import FilterManifest
 from nsc.contract.windows import FilterSource, Folded, Mode
 from nsc.runtime.build import cache
-from nsc.runtime.elements import CFunction, ElementLibraries
+from nsc.runtime.build.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,

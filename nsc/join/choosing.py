@@ -20,7 +20,7 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from nsc.errors import BuildError, ToolchainError, UnprovedError
-from nsc.runtime.threads import Lock
+from nsc.runtime.devices.threads import Lock
 
 Kernel = TypeVar("Kernel")
 Result = TypeVar("Result")

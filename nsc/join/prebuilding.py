@@ -1,4 +1,4 @@
-"""Prebuilding: python -m nsc.prebuilding FOLDER writes the libraries of the package sortnets-kernels.
+"""Prebuilding: python -m nsc.join.prebuilding FOLDER writes the libraries of the package sortnets-kernels.
 
 They are the engines of every sigmoid in float32, with the default λ, which run any network.
 """

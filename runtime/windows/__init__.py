@@ -1,1 +1,0 @@
-"""Windows: kernels of filters, built and called."""
