@@ -8,7 +8,10 @@ from html import escape
 
 
 class Mood(Enum):
-    """What a card's colour says; each reads on light and on dark, and is told apart by the colour-blind."""
+    """The meaning of a card's colour.
+
+    All colours read on light and on dark grounds, and the colour-blind can tell them from each other.
+    """
 
     PLAIN = "#888888"
     GOOD = "#0072b2"

@@ -106,7 +106,7 @@ def _functions(manifest: RelaxedManifest, real: str) -> str:
 
 
 def _by_element(table: str, kernel: str, dtypes: Collection[str]) -> str:
-    """Return a table of a kernel's functions, which has those for some types of values."""
+    """Return a table of a kernel's functions for some types of values."""
     elements = dict.fromkeys(f"nsc::{ELEMENTS[dtype]}" for dtype in dtypes)
     return f"nsc::deploy::{table}<{', '.join((kernel, *elements))}>"
 

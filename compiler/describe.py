@@ -36,8 +36,8 @@ def describe(
         network: a family's name, the name of a network of the lists (`known_network`), the path of a network
             file, a Network, or comparators (lo, hi) in lists: flat, which are relayered, or a list for each
             layer.
-        n: number of wires. A family needs it; of a file or lists it is checked, and read where they do not
-            show it.
+        n: number of wires. A family needs it. A file or lists that show their number of wires are checked
+            against it; others take it.
         format: a file's format, a name in FORMATS; None: found from its content.
         index_base: the number of a file's or a list's first wire, 0 or 1, where it could be either.
         progress: is told of the comparators read.

@@ -23,7 +23,7 @@ from nsc.wording import argument
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the stages return for a request.
+    """The results of the stages for a request.
 
     Attributes:
         network: the compiled network: the one requested, or the part of it that the selected values need.

@@ -48,12 +48,12 @@ _ARGUMENTS = {
 
 @dataclass(frozen=True)
 class CompiledHeader:
-    """What the stages return for a request of a C header.
+    """The results of the stages for a request of a C header.
 
     Attributes:
-        network, proof: as of `Compiled`.
-        name: what the file is called before its suffix, and how its functions begin.
-        text: of the file.
+        network, proof: as in `Compiled`.
+        name: the file's name without its suffix, which begins the names of its functions.
+        text: the file's text.
     """
 
     network: Network
@@ -68,10 +68,10 @@ def compile_header(request: Request, budget: Budget | None = None) -> CompiledHe
     Args:
         request: what to compile, as a header. In the place of a network it may name a window of pixels, such
             as 3x3: the header then filters images.
-        budget: as of `compile_network`.
+        budget: as in `compile_network`.
 
     Raises:
-        Those of `compile_network`.
+        All errors of `compile_network`.
         WindowError: a window of too many values.
     """
     request = _with_window(request)
@@ -155,7 +155,7 @@ def render_header(request: Request, schedule: Schedule, proof: Proof) -> Compile
 
 
 def _type(type_: CType, name: str, lanes: int) -> dict[str, Any]:
-    """Return what the template prints of a type; some of it only floating-point types need.
+    """Return what the template prints for a type; only floating-point types need all of it.
 
     A key is a whole number in the order of the values. An item is a key with the place of its value: a word
     of twice the width, whose lower half is the place, or a pair.
@@ -194,7 +194,7 @@ def _type(type_: CType, name: str, lanes: int) -> dict[str, Any]:
         "is_float": type_.is_float,
         "key_type": type_.key,
         "bits": f"uint{bits}_t",
-        # The bit that makes keys unsigned, 0 where they are.
+        # The bit that makes signed keys unsigned; 0 for unsigned keys.
         "sign": _literal(1 << bits - 1 if type_.is_signed else 0, bits),
         "sign_shift": bits - 1,
         "size_bits": _literal((1 << bits - 1) - 1, bits),

@@ -74,7 +74,7 @@ def _options_label(request: Request) -> str:
         words.append(f"art_{re.sub(r'[^0-9e]', '_', repr(relaxation.art_lambda).removesuffix('.0'))}")
     if relaxation.error_free:
         words.append("error_free")
-    if request.dtypes != ("float32",) and not request.is_header:  # whose functions are named by their types
+    if request.dtypes != ("float32",) and not request.is_header:  # a header names functions by types
         words += request.dtypes
     return "_".join(words)
 

@@ -159,9 +159,13 @@ class Optimized:
 def optimize(network: Network, property_: Property, budget: Budget) -> Optimized:
     """Return a network with the same property, never larger or deeper.
 
-    In this order: untangle, if the selected outputs stay on their wires; remove comparators that presorted
-    inputs make needless; restrict to the selected outputs; remove redundant comparators, by reachable sets
-    within the budget; relayer.
+    The steps, in order:
+
+    1. Untangle, if the selected outputs stay on their wires.
+    2. Remove comparators that presorted inputs make needless.
+    3. Restrict to the selected outputs.
+    4. Remove redundant comparators, by reachable sets within the budget.
+    5. Relayer.
 
     Raises:
         NetworkError: the network does not have the property.
@@ -290,7 +294,7 @@ def _placed(name: str, n: int, pairs: list[Comparator], outputs: list[int]) -> T
 
 
 def _most_live(pairs: list[Comparator], n: int, outputs: range) -> int:
-    """Return the most values held at a time; a wire's is held from its first comparator to its last one."""
+    """Return the most values held at a time: a wire's value from its first comparator to its last one."""
     last = {wire: index for index, pair in enumerate(pairs) for wire in pair}
     last |= dict.fromkeys(outputs, len(pairs))
     live: set[int] = set()
@@ -310,10 +314,14 @@ def smallest_first(property_: Property) -> list[Network]:
 def smallest_constructions(property_: Property) -> list[tuple[str, Network]]:
     """Return the networks for some ranks that nsc knows or can construct, fewest half operations first.
 
-    Each has the name of its construction in front, and leaves each rank on the wire of its number. The
-    candidates are restricted to the ranks: `top_k_candidates` for the values from the lowest rank
-    on, those for the values up to the highest rank, upside down, and for a median the smallest that is known.
-    Up to MOST_OPTIMIZED wires their redundant comparators are removed.
+    Each comes with the name of its construction, and leaves each rank on the wire of its number. The
+    candidates are:
+
+    - `top_k_candidates` for the values from the lowest rank on;
+    - `top_k_candidates` for the values up to the highest rank, upside down;
+    - for a median, the smallest known network.
+
+    All are restricted to the ranks. Up to MOST_OPTIMIZED wires their redundant comparators are removed.
 
     Raises:
         NetworkError: a rank that is wanted on a wire of another number.

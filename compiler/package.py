@@ -40,8 +40,10 @@ class Package:
 
 
 def check_name(name: str) -> None:
-    """Raise LoweringError unless a name is a plain Python identifier, so that it stays in its folder, and
-    one that an import finds: no keyword, and not of the form that Python keeps for itself.
+    """Raise LoweringError unless a package may have a name.
+
+    The name is a plain Python identifier, so that the package stays in its folder. It is no keyword and not
+    of the form that Python keeps for itself, so that an import finds it.
     """
     plain = isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     if not plain or len(name) > LONGEST_NAME:
@@ -66,8 +68,8 @@ def write(package: Package, folder: Path) -> Path:
         The package's folder.
 
     Raises:
-        LoweringError: the folder cannot be written, or folder/NAME holds something else, be it one file
-            in an older package.
+        LoweringError: the folder cannot be written, or folder/NAME holds something else, even a single
+            file in an older package.
     """
     place = folder / package.name
     if _holds(place, package):

@@ -54,8 +54,8 @@ class Untangled(NamedTuple):
 def untangle(network: Network) -> Untangled:
     """Return the network in standard form: every comparator leaves its minimum on the lower wire.
 
-    Left to right, a comparator (i, j) with i > j becomes (j, i) and i and j change places in all
-    that follows. The network sorts iff `outputs` is the identity and the standard form sorts.
+    Left to right, a comparator (i, j) with i > j becomes (j, i), and i and j change places in all
+    later comparators. The network sorts iff `outputs` is the identity and the standard form sorts.
     Relaxed values, P and gradients are the same up to rounding, since a relaxed comparator is
     symmetric in its two wires. Cost: O(n·depth).
 
@@ -103,11 +103,11 @@ def reflect(network: Network) -> Network:
 
 
 def first_wires(network: Network, count: int) -> Network:
-    """Return a network on the first wires of one that sorts, which gives what that gives on them.
+    """Return a network on the first wires of a sorting network, which does the same on these wires.
 
-    The other wires carry +∞. In standard form a comparator leaves +∞ on the higher wire, where it is. So the
-    comparators that join the first wires alone do all that is done, and they sort. Relaxed values, P and
-    gradients are the same up to rounding. Never more comparators or layers. Cost: O(n·depth).
+    Let the other wires carry +∞. In standard form a comparator leaves +∞ on the higher wire, where it already
+    is. So only comparators between two of the first wires change anything, and they alone sort. Relaxed
+    values, P and gradients are the same up to rounding. Never more comparators or layers. Cost: O(n·depth).
 
     Args:
         network: it sorts.
@@ -158,7 +158,7 @@ def restrict(network: Network, outputs: Iterable[int], together: Sequence[Sequen
 
 
 def live_halves(network: Network, outputs: Iterable[int]) -> npt.NDArray[np.bool_]:
-    """Return (size, 2): of each comparator whether its minimum and its maximum are needed for some outputs.
+    """Return (size, 2): for each comparator, whether some outputs need its minimum and its maximum.
 
     Raises:
         NetworkError: a wire that the network does not have.
@@ -223,7 +223,7 @@ def presorted(network: Network, runs: Iterable[Sequence[int]]) -> Network:
         kept = layer[~at_most[layer[:, 0], layer[:, 1]]]
         layers.append(kept)
         lo, hi = kept[:, 0], kept[:, 1]
-        # A minimum is at most what either value was at most, and at least what both were at least.
+        # A minimum has the upper bounds of either value, and the lower bounds that both values have.
         at_most[lo], at_most[hi] = at_most[lo] | at_most[hi], at_most[lo] & at_most[hi]
         at_most[:, lo], at_most[:, hi] = at_most[:, lo] & at_most[:, hi], at_most[:, lo] | at_most[:, hi]
         at_most[hi, hi] = True

@@ -75,7 +75,7 @@ def relaxation_of(
 
     Args:
         relaxation: a name in SIGMOIDS, or a Relaxation.
-        art_lambda, error_free: as of Relaxation; None: its defaults. A Relaxation has its own.
+        art_lambda, error_free: as in Relaxation; None: its defaults. A Relaxation has its own.
 
     Raises:
         LoweringError: an unknown sigmoid, λ out of range, or an option beside a Relaxation.

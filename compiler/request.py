@@ -21,7 +21,7 @@ from nsc.wording import argument
 
 @dataclass(frozen=True)
 class Request:
-    """What to compile.
+    """A request to compile a network.
 
     Args:
         network, n, format, index_base: the network, as `describe` takes it.

@@ -21,7 +21,7 @@ _LONGEST_LABEL = 12
 
 @dataclass(frozen=True, repr=False)
 class Selection:
-    """What is selected of n values: `top_k(8)`, `median()` or `ranks(3, 7)`. Frozen, compared by value.
+    """A selection from n values: `top_k(8)`, `median()` or `ranks(3, 7)`. Frozen, compared by value.
 
     Attributes:
         form: what packages call selections of this form, a key of SELECTIONS.
@@ -105,7 +105,8 @@ def top_k(k: int) -> Selection:
 def median() -> Selection:
     """Select the median of an odd number of values.
 
-    Of an even number it is the mean of two values, and no value itself: `ranks(7, 8)` selects these of 16.
+    The median of an even number of values is the mean of two values, and none of the values itself. Select
+    these two: `ranks(7, 8)` does so for 16 values.
 
     >>> median().outputs(5)
     {2: 2}

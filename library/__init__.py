@@ -2,10 +2,10 @@
 
 A compiler gets one text: `expanded` puts each header in the place of its first `#include <nsc/...>`.
 
-What runs a kernel does not depend on its network, so it is a library that C++ programmers read and test as
-such. The text of a kernel has its network: counts and tables, straight-line code of an exact kernel, stages
-of a filter. A build's key covers the expanded text, and a package names the library that it was written for
-by its digest.
+The code that runs kernels does not depend on a network, so it is a library that C++ programmers read and
+test as such. The text of a kernel has its network: counts and tables, straight-line code of an exact kernel,
+stages of a filter. A build's key covers the expanded text. A package names the library that it was written
+for by its digest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nsc.errors import BuildError
 
-# What a compiler may be told to search for headers.
+# The folder that a compiler may search for headers.
 FOLDER = Path(__file__).parent
 _INCLUDE = re.compile(r"^#include <(nsc/[\w/]+\.h)>\n", re.MULTILINE)
 _ONCE = "#pragma once\n"
@@ -42,7 +42,7 @@ def expanded(source: str) -> str:
 
 
 def without_headers(source: str) -> str:
-    """Return a kernel's text without what it includes of the library."""
+    """Return a kernel's text without its includes of the library."""
     return _INCLUDE.sub("", source)
 
 

@@ -1,8 +1,8 @@
 """Segments: the straight-line code of an exact kernel, functions that run on any range of wires.
 
 A network that is small enough has code for all of its comparators. Larger networks repeat codelets: the
-blocks of a tournament, or of a sorter before they are merged, do the same on other wires. They have code for
-the most frequent, and run the others from the table of comparators.
+blocks of a tournament, or the blocks of a sorter before they are merged, do the same on other wires. The most
+frequent codelets have code; the others run from the table of comparators.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Segment = tuple[Codelet, ...]
 # up to so many. Only the needed results of a comparator count, as no others are compiled. The build takes at
 # most some three seconds for each type.
 STRAIGHT_OPERATIONS = 3100
-# Comparators of a function: a compiler takes longer for each line of a longer one.
+# Comparators of a function: the longer a function, the longer a compiler takes for each of its lines.
 SEGMENT_COMPARATORS = 50
 
 

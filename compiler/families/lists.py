@@ -31,7 +31,7 @@ class Found:
         name: as `known_network` takes it.
         kind: its property: sort, median, or the largest values, such as top-8.
         network: the network.
-        published: the least size of the published networks of no more layers; None if there is none.
+        published: the least size of published networks of at most as many layers; None: there are none.
         by: who found it first; None for a published network, whose list names its authors.
         date: when, as far as it is known.
         how: how the network was made.

@@ -101,9 +101,9 @@ MERGES: dict[str, MergeFunction] = {"bitonic": _bitonic_merge, "odd-even": _odd_
 def cut_and_merged(n: int, k: int, kinds: tuple[str, ...]) -> Construction:
     """Return comparators for the k largest of n values, at most MOST_CUT, and the wires that carry them.
 
-    The wires are cut in two, and the parts again, until parts are known networks of at most MOST_PART wires,
-    pruned to their k largest; everywhere so that the half operations are fewest. The most
-    even of cuts that cost the same is taken, which is the shallowest. Cost: O(n²) for the cuts.
+    The wires are cut in two, and the parts are cut again, until each part is a known network of at most
+    MOST_PART wires, pruned to its k largest values. Every cut is the one that leads to the fewest half
+    operations; among equal cuts, the most even one, which is the shallowest. Cost: O(n²) for the cuts.
 
     Args:
         n, k: the numbers of values.

@@ -181,7 +181,7 @@ def write_network(network: Network, format: str = "nsc") -> str:
 
 
 def _known(name: object, usable: list[str]) -> Format:
-    """Return the format of a name. The error for another name lists those that are of use here."""
+    """Return the format of a name. The error for another name lists the usable names."""
     if not is_name(name, FORMATS):
         raise NetworkError(f"no format {str(name)[:40]!r}; known: {', '.join(usable)}")
     return FORMATS[name]

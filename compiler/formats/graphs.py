@@ -162,7 +162,7 @@ class _Reader:
         self.edges: dict[tuple[str, str], None] = {}
 
     def takes_statement(self) -> bool:
-        """Take a statement, and say whether one with a place here was there."""
+        """Take a statement; return whether there was one that a comparator graph may have."""
         word, sign = self._word()
         path = [word]
         while sign == "->":

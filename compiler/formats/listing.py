@@ -24,7 +24,7 @@ _TOLD = 1 << 17
 
 @dataclass(frozen=True)
 class Listing:
-    """What a text says of a network, in its own numbering of wires.
+    """The facts that a text states of a network, in its own numbering of wires.
 
     Attributes:
         comparators: (size, 2) integers, lo and hi, in the text's order.
@@ -55,8 +55,8 @@ class Format:
         holds_layers: whether a written network is read back with the same layers.
         holds_wires: whether the text states n.
         recognises: whether a text looks like this format; asked in the table's order.
-        parse: a text, without trailing space and with ``\\n`` as its newline, to what it says; who is
-            told of the comparators read meanwhile. None: the format is not read.
+        parse: returns the listing of a text, without trailing space and with ``\\n`` as its newline; its
+            second argument is told of the comparators read. None: the format is not read.
         write: a network to its text. None: the format is not written.
     """
 

@@ -1,4 +1,4 @@
-"""Levels: a schedule for threads that run at the same time, as those of a GPU do."""
+"""Levels: a schedule for threads that run at the same time, as the threads of a GPU do."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.errors import LoweringError
 from nsc.wording import argument
 
-# Light cones are worked out for this many columns of P together. Beyond this many wires a tile is no wider:
-# a float32 tile, with two columns a lane, lies on half a warp. On a whole warp it would have 64 columns,
-# which reach more codelets.
+# Most columns of a tile, and the columns of P whose light cone is taken as one. A float32 tile, with two
+# columns a lane, then lies on half a warp. A whole warp would have 64 columns, which reach more codelets.
 TILE_COLUMNS = 32
 # Wires for each warp of a tile. Light cones leave a level few codelets, of which a warp takes two at a time,
 # so more warps would wait: on 128 wires two would take 1.23 times the time of their work, and four 1.96 times
@@ -94,8 +93,8 @@ class Levels:
         straight_line: comparators that get straight-line code, at most; the others run from a table.
         ends: where each level ends.
         cones: the light cone of each TILE_COLUMNS columns of P; then all codelets.
-        rounds: the comparators of the keys pass; those of a round share no wire, and there are at most as
-            many as threads of a sample.
+        rounds: the comparators of the keys pass. Comparators of one round share no wire, and are no more
+            than the threads of a sample.
         merge: the merge that is taken apart.
         launch: the launch parameters.
     """
@@ -161,7 +160,7 @@ def levels(
     Args:
         schedule: any schedule.
         arrays: arrays of weights that the keys pass leaves.
-        merge_layers: those of the merge that the network ends in, or 0; see `tables.merge_layers`.
+        merge_layers: layers of the merge that the network ends in, or 0; see `tables.merge_layers`.
         straight_line: comparators that get straight-line code, at most.
         most_entries: entries that a table in the text may have.
 
@@ -227,7 +226,7 @@ def split_before(schedule: Schedule, last: int) -> tuple[Schedule, int]:
 
 
 def in_levels(schedule: Schedule, in_front: int = 0) -> tuple[Schedule, tuple[int, ...]]:
-    """Order a schedule's codelets by level: those of a level take no wire from each other.
+    """Order a schedule's codelets by level: codelets of one level take no wire from each other.
 
     Inside a level codelets of one shape stand together. The first `in_front` codelets have levels of their
     own, in front of all others.
@@ -276,8 +275,8 @@ def _merge(ordered: Schedule, ends: tuple[int, ...], in_front: int) -> Merge:
 def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[SlottedComparator, ...], ...]:
     """Return the comparators of codelets in rounds for the keys pass.
 
-    Inside a layer the order is that of slots, so that neighbouring threads write neighbouring weights. A
-    layer of more comparators than threads takes several rounds.
+    Inside a layer comparators are in the order of their slots, so that neighbouring threads write
+    neighbouring weights. A layer of more comparators than threads takes several rounds.
     """
     slotted, first_slot = list[SlottedComparator](), 0
     for codelet in codelets:

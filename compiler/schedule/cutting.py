@@ -32,7 +32,7 @@ CODELET_COST = 10
 LOAD_COST = 1
 TABLE_COST = 3
 
-# Of each comparator whether its minimum and its maximum are needed, (size, 2).
+# For each comparator, whether its minimum and its maximum are needed, (size, 2).
 Halves = npt.NDArray[np.bool_]
 
 
@@ -110,7 +110,7 @@ def cut(network: Network, halves: Halves | None = None) -> tuple[Codelet, ...]:
 
     Args:
         network: any network.
-        halves: of each comparator whether its minimum and its maximum are needed; None: all are.
+        halves: for each comparator, whether its minimum and its maximum are needed; None: all are.
     """
 
     def cost(codelets: tuple[Codelet, ...]) -> int:
@@ -124,13 +124,17 @@ def cut(network: Network, halves: Halves | None = None) -> tuple[Codelet, ...]:
 def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Codelet, ...]:
     """Cut a network from one end.
 
-    One pass over the comparators. Each wire belongs to the codelet that touched it last. A comparator
-    goes into the codelet of its wires if both belong to the same one; else the two codelets become one
-    if they fit; else one wire moves on into the other's codelet; else a new codelet begins.
+    One pass over the comparators. Each wire belongs to the codelet that touched it last. The first of
+    these ways that is possible places a comparator:
 
-    A level on each codelet, above those of all it takes wires from, keeps the order acyclic. Two codelets
-    may become one if nothing has been taken from either or if their levels are equal. A wire may only
-    move to a higher level; a codelet that nothing was taken from may be raised to one.
+    - Both wires belong to the same codelet, and it goes there.
+    - The codelets of the two wires become one, if they fit.
+    - One wire moves on into the other's codelet.
+    - A new codelet begins.
+
+    Each codelet has a level greater than the levels of all codelets that it takes wires from, so the order
+    has no cycle. Two codelets may become one if nothing has been taken from either, or if their levels are
+    equal. A wire may only move to a greater level. A codelet that nothing was taken from may be raised.
 
     Butterflies come out as three to four layers of 16 wires, networks of neighbours as trapezoids
     that narrow and widen in turn. Cost: about a microsecond per comparator.
@@ -186,8 +190,8 @@ class _Parts:
     def in_order(self, backwards: bool) -> list[tuple[list[int], list[int]]]:
         """Return wires and comparators of the parts, each behind those it takes wires from.
 
-        Of the parts that may come next, the one whose last wire became free most recently comes, while its
-        values are still in the cache.
+        Among the parts that may come next, the one whose last wire became free most recently comes first:
+        its values are still in the cache.
         """
         alive = [part for part in self.parts if part.merged_into is None]
         alive.sort(key=lambda part: (-part.level if backwards else part.level, min(part.wires)))
@@ -237,7 +241,10 @@ class _Parts:
         return a
 
     def _grown(self, a: _Growing | None, b: _Growing | None, lo: int, hi: int) -> _Growing | None:
-        """Return the part that takes the other's wire: best one that stands higher, then the fuller."""
+        """Return the part that takes the other's wire; None: neither can.
+
+        A part of a greater level is preferred, then the part with more wires.
+        """
         best: tuple[bool, int] | None = None
         chosen, source = None, None
         for into, other, wire in ((a, b, hi), (b, a, lo)):

@@ -20,10 +20,10 @@ from nsc.wording import count
 # over lanes can be added to them a register at a time.
 SLOT_ALIGNMENT = int(library.constant("slot_alignment", "relaxed/network.h"))
 
-# A mix is two products and a sum for each of its two wires; a float32 is loaded and stored.
+# A mix is two products and a sum on either wire; a float32 is loaded and stored.
 FLOPS_PER_COMPARATOR = 6
 BYTES_PER_LOAD = 8
-# What the words mean that figures of a schedule use.
+# Meanings of the words in the figures of a schedule.
 TERMS = {
     "P": "the relaxed permutation matrix: how much of each input leaves on each wire",
     "codelet": "a piece of the network on at most 16 wires, which are loaded once for all of its comparators",
@@ -49,7 +49,7 @@ class Schedule:
         outputs: the selected wires, in the order of the results; None: all.
 
     Raises:
-        LoweringError: codelets that do not run each of the network's comparators once, in the order of the
+        LoweringError: codelets that do not run every comparator of the network once, in the order of the
             network on every wire, with the halves that the outputs need; or outputs that are not as above.
     """
 
@@ -133,7 +133,7 @@ class Explanation:
 
 
 def explain(schedule: Schedule) -> Explanation:
-    """Return the figures of a schedule. Cost: less than that of `schedule`."""
+    """Return the figures of a schedule. Cost: less than `schedule` takes."""
     size, loads = schedule.network.size, schedule.loads
     work = work_on_permutation(schedule.network.n, schedule.codelets)
     blocks = -(-schedule.network.n // CONE_COLUMNS)
@@ -196,7 +196,7 @@ def _running_order(schedule: Schedule) -> Rows:
 
 
 def _needed_ends(codelet: Codelet) -> list[tuple[bool, bool]]:
-    """Return of each comparator whether its minimum and its maximum are needed."""
+    """Return for each comparator whether its minimum and its maximum are needed."""
     return [
         _ENDS[needed][::-1] if codelet.flips >> index & 1 else _ENDS[needed]
         for index, (*_, needed) in enumerate(codelet.shape)
@@ -207,9 +207,9 @@ _ENDS = {Needed.BOTH: (True, True), Needed.FIRST: (True, False), Needed.SECOND: 
 
 
 def _by_wire(comparators: Rows) -> tuple[Rows, Rows]:
-    """Return each wire as often as a comparator touches it, ascending, and beside it that comparator's row.
+    """Return each wire once per comparator that touches it, ascending, with the comparator's row.
 
-    Rows begin with lo and hi. Those of a wire keep their order.
+    Rows begin with lo and hi. Rows of one wire keep their order.
     """
     ends = comparators[:, :2].ravel()
     order = np.argsort(ends, kind="stable")

@@ -1,6 +1,6 @@
 """Verification: whether a network has a property: proved, refuted or unproved.
 
-A property becomes one question: does each of some wires carry its rank for every 0-1 input? A sample of
+A property becomes one question: do some wires carry their ranks for every 0-1 input? A sample of
 inputs comes first, then the cheapest exact method that applies (`ladder`). A proof names the digest of the
 network's canonical form, so it holds in every format and layering. Nobody needs to trust the prover: a
 certificate has the steps of a method, of few kinds, and a checker can follow each step from the text alone.

@@ -77,7 +77,7 @@ class _Trial:
     failing: Vector | None = None
 
     def on(self, inputs: Inputs, values: npt.NDArray[np.float64], order: npt.NDArray[np.int64]) -> None:
-        """Run the kernel on 0-1 inputs, also as numbers, whose results have some order."""
+        """Run the kernel on 0-1 inputs; `values` are the same as numbers, `order` is their stable order."""
         if self.failing is not None:
             return
         if self.is_slow and self.tried * inputs.shape[1] >= _NUMBERS:
@@ -121,7 +121,7 @@ def check_emitted(
         slow: names of kernels that are run on a sample where the inputs have more than 2^25 numbers.
 
     Returns:
-        What each kernel did, by its name.
+        The outcome for each kernel, by name.
 
     Source: Knuth 5.3.4, theorem Z. With ties broken by index, each 0-1 input stands for a permutation; a
     network that sorts these permutations sorts all 0-1 inputs.

@@ -118,7 +118,7 @@ _FILLS = (0, 1, -1)
 def merges(question: Question) -> Answer | None:
     """Prove a network that merges runs until all wires are in one.
 
-    What it cannot match it does not decide. Comparators behind the last merge do nothing.
+    A network that it cannot match it leaves undecided. Comparators behind the last merge do nothing.
 
     Cost: O(size · log n) operations on arrays, at most for every merger and every fill.
     """
@@ -229,11 +229,11 @@ def _filled(run: Runs, length: int, fill: int, n: int) -> Runs:
 def pairwise(question: Question) -> Answer | None:
     """Prove a network that sorts as Parberry's pairwise network does.
 
-    What it cannot match it does not decide. Comparators behind the last merge do nothing. Certificates hold
-    no such proofs.
+    A network that it cannot match it leaves undecided. Comparators behind the last merge do nothing.
+    Certificates hold no such proofs.
 
-    The wires are one row of an array. They are compared in pairs, and the row is parted in two: one of the
-    minima, one of the maxima, and ∞ where a wire is in no pair. Both rows are parted again, by the same
+    The wires are one row of an array. They are compared in pairs, and the row is parted in two: a row of the
+    minima and a row of the maxima, with ∞ where a wire is in no pair. Both rows are parted again, by the same
     places, until rows have one wire. Then rows are merged, in the opposite order. Each comparator of a row
     has a counterpart in the other one, at the same places. So each value of the one stays no larger than its
     counterpart in the other, and before rows are merged both ascend.

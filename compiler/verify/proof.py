@@ -21,7 +21,7 @@ CERTIFICATE_DIGEST = "digest of the certificate"
 
 
 class Verdict(Enum):
-    """What verification says of a network and a property.
+    """The verdict of a verification on a network and a property.
 
     >>> Verdict("refuted") is Verdict.REFUTED
     True

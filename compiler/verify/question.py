@@ -67,7 +67,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Question:
-    """Whether each of some wires carries its rank, for all 0-1 inputs whose presorted runs ascend.
+    """Whether some wires carry their ranks, for all 0-1 inputs whose presorted runs ascend.
 
     Attributes:
         network: in standard form, with only the comparators that these wires depend on.

@@ -26,7 +26,7 @@ Runs = Sequence[Sequence[int]]
 # A matrix of 0 and 1, eight columns to a byte.
 Bits = npt.NDArray[np.uint8]
 
-# _INSIDE[b] holds bit b of the index of each of the 64 inputs in a word.
+# _INSIDE[b] holds bit b of the indices of the 64 inputs in a word.
 _INSIDE = np.array([sum(1 << t for t in range(64) if t >> bit & 1) for bit in range(6)], dtype=np.uint64)
 # _AT_LEAST[c] marks the inputs in a word whose index has at least c ones among its lowest six bits.
 _AT_LEAST = np.array(

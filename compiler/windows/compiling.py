@@ -22,7 +22,7 @@ from nsc.templates import fill
 
 @dataclass(frozen=True)
 class CompiledFilter:
-    """What the stages return for a window.
+    """The results of the stages for a window.
 
     Attributes:
         window: what is selected.
@@ -31,7 +31,7 @@ class CompiledFilter:
         output: the wire that carries the result.
         proof: that they select the rank.
         source: the generated text.
-        manifest: what its package is; of the files it lists those that every package has.
+        manifest: the package's manifest; it lists only the files that every package has.
         package: the texts of the generated folder.
     """
 

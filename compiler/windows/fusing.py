@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from nsc.compiler.windows.plan import Plan, Read, plans
 from nsc.contract.windows import Window
 
-# What a loop costs beside its operations, loads and stores, in operations.
+# The cost of a loop beside its operations, loads and stores, in operations.
 _LOOP = 3.0
 
 
@@ -60,7 +60,7 @@ def plan(window: Window) -> Plan:
 
 
 def fuse(plan: Plan) -> tuple[Loop, ...]:
-    """Return the loops of a step: of those found, the ones of fewest operations, loads and stores."""
+    """Return the loops of a step: the ones found with the fewest operations, loads and stores."""
     return _loops(plan, _kept(plan))
 
 

@@ -89,7 +89,7 @@ def _largest(
 def _one_rank(a: Sequence[int], b: Sequence[int], rank: int) -> tuple[list[Comparator], list[int]]:
     """Return comparators for one rank: it is the largest of the minima of values whose ranks sum to it.
 
-    Each of the rank + 1 smallest values is one of these minima, or has no partner.
+    Every value among the rank + 1 smallest is one of these minima, or has no partner.
     """
     pairs, row = [], []
     for i in range(max(0, rank - len(b) + 1), min(rank, len(a) - 1) + 1):

@@ -55,7 +55,7 @@ class Stage:
         reads: where each wire takes its value.
         runs: wires whose values ascend.
         outputs: the wires that are kept, smallest value first.
-        ranks: the rank that each of them carries, among the values of all wires.
+        ranks: the ranks that the outputs carry, in the same order, among the values of all wires.
     """
 
     network: Network
@@ -71,7 +71,7 @@ class Stage:
 
     @property
     def property_(self) -> Property:
-        """What its network does with ascending runs."""
+        """The property of its network for ascending runs."""
         claim = f"rank-{','.join(map(str, self.ranks))}"
         presorted = ",".join(f"{run[0]}-{run[-1]}" for run in self.runs)
         return parse(claim, self.network.n, self.outputs, presorted)
@@ -135,7 +135,7 @@ class _Pixels:
         return cls(len(rows) * columns, rows, columns)
 
 
-# A part to the two that it is joined of, and how many columns the second lies behind the first.
+# A joined part to its two parts, and how many columns the second lies behind the first.
 _Joins = dict[_Pixels, tuple[_Pixels, _Pixels, int]]
 
 

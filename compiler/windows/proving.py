@@ -12,7 +12,7 @@ from nsc.errors import UnprovedError, VerificationError
 
 @dataclass(frozen=True)
 class FilterProof:
-    """What is proved of a plan.
+    """The proofs of a plan.
 
     Attributes:
         windows: for each row of results of a step: its windows' comparators select the rank of any pixels.

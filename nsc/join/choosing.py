@@ -30,10 +30,10 @@ _LOADING = 0.01
 # Fewer samples, or fewer values, are the peer's: they do not fill a kernel's registers, or the way to it
 # takes longer than the work.
 LEAST_SAMPLES, LEAST_VALUES = 16, 2048
-# A kernel's first calls are slow by chance, or since its code is not in the caches: so many are timed
-# before it is left for being slow.
+# Calls of a kernel that are timed before it is left for being slow: the first ones may be slow by chance, or
+# because its code is not in the caches.
 _TRIALS = 3
-# Of a large call of a new kind, the peer is timed on this share of the samples.
+# The share of the samples of a large call on which the peer is timed, if the call is of a new kind.
 _PROBE = 1 / 32
 
 # How many blocks of `prepare` are open.
@@ -161,7 +161,7 @@ def serve(
     Args:
         find: returns the call's kind; None: no kernel can serve it.
         samples: how many the call has.
-        values: of them together.
+        values: how many the samples have together.
         call: does the work by a kernel, or by the peer if that is None.
         by_peer: runs the peer on about this share of the samples, and returns their number.
 

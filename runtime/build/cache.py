@@ -35,16 +35,16 @@ from nsc.runtime.build.notice import notice
 T = TypeVar("T")
 
 _LOCK_SECONDS = 600
-# Builds of a binary that others remove each time.
+# Most builds of a binary that other processes remove each time.
 _MOST_BUILDS = 5
 
 
 class Compiler(Protocol):
-    """What turns a source file into a binary.
+    """A compiler, which turns a source file into a binary.
 
     Attributes:
         source_suffix, binary_suffix: how its files end, with the dot.
-        identity: all that the binary depends on, apart from the source.
+        identity: all that the binary depends on, except the source.
     """
 
     @property
@@ -69,7 +69,7 @@ class Artifact:
 
     Attributes:
         binary: the shared library or cubin.
-        command: the complete build command, with its files; of a prebuilt library nothing.
+        command: the complete build command, with its files; empty for a prebuilt library.
         cached: whether it was there before.
     """
 
@@ -105,7 +105,7 @@ def build(name: str, source: str, compiler: Compiler) -> Artifact:
 
 
 def digest(*parts: str) -> str:
-    """Return what tells texts from others in the name of a file."""
+    """Return the part of a file's name that tells texts from other texts."""
     state = hashlib.sha256()
     for part in parts:
         state.update(part.encode() + b"\0")
@@ -123,7 +123,7 @@ def binary_of(name: str) -> Path | None:
 
 
 def used(build: Callable[[], Artifact], use: Callable[[Path], T]) -> T:
-    """Return what is made of a built binary, which is built again if it was removed before it could be used.
+    """Return what `use` makes of a binary. A binary that is removed before its use is built again.
 
     Args:
         build: returns the binary; raises as `cache.build`.

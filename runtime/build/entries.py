@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """What it is: library, CUDA binary, proof, task (which library serves it) or unfinished."""
+        """The kind of entry: library, CUDA binary, proof, task (which library serves it) or unfinished."""
         if self.paths[0].suffix != ".json":
             return "unfinished"
         built = (_KINDS[path.suffix] for path in self.paths if path.suffix in _KINDS)
@@ -50,7 +50,7 @@ class Entry:
 
 
 def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
-    """Return the entries of a cache folder, those used last first, and what else lies there.
+    """Return the entries of a cache folder, the last used one first, and the other paths that lie there.
 
     Raises:
         BuildError: the folder cannot be read.
@@ -74,14 +74,14 @@ def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
 
 
 def clear(folder: Path, older_than: float = 0) -> tuple[list[Entry], list[Entry]]:
-    """Remove the entries of a cache folder; return those removed, and those that another process builds now.
+    """Remove the entries of a cache folder; return the removed ones and the ones that others build now.
 
     A process that has found an entry and has not yet loaded it builds it again, see `cache.used`. Files of
-    locks stay, with 0 bytes: a new one of the same name would let in others beside those who wait.
+    locks stay, with 0 bytes: a new lock of the same name would let processes in beside the waiting ones.
 
     Args:
         folder: the cache folder.
-        older_than: days since the last use of what is removed.
+        older_than: days since the last use of the entries to remove.
 
     Raises:
         BuildError: another user could have planted something there, or a file cannot be removed.

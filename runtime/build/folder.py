@@ -1,12 +1,18 @@
 """The folder of the build cache: where it is, which of its files are read, and texts that are kept there.
 
-Whoever can write a library can run code in the process that loads it. So a file is read if it and its folder
-belong to this user or to root, and nobody else may write to them. A link is not followed. So nobody else can
-exchange a file between the look at it and its use, but by way of the folders above: in one to which everybody
-may write, as /tmp, others may put a folder or a link in place. Therefore links in the path are resolved once,
-and a folder in such a one must be this user's or root's too, and the sticky bit must keep others from
-renaming it. Whoever else may rename folders above is trusted: the owners and groups of home folders, of a
-project's storage, of a container's volumes. What is written is for its owner alone, whatever the umask.
+A user who can write a library can run code in the process that loads it. So a file is read only if
+
+- it and its folder belong to this user or to root;
+- nobody else may write to them;
+- it is no link.
+
+Nobody else can then exchange a file between its check and its use, except by way of the folders above. In a
+folder to which everybody may write, such as /tmp, others may put a folder or a link in place. Therefore links
+in the path are resolved once. A folder inside of /tmp or the like must be this user's or root's too, and the
+sticky bit must keep others from renaming it. Other users who may rename folders above are trusted: the owners
+and groups of home folders, of a project's storage, of a container's volumes.
+
+Files are written for their owner alone, whatever the umask.
 """
 
 from __future__ import annotations
@@ -78,7 +84,7 @@ def read_trusted(path: Path) -> bytes:
         OSError: there is none, or it cannot be read.
     """
     try:
-        # The rights are those of the open file, whatever its name stands for by then. A pipe does not block.
+        # The rights are read from the open file, whatever its name stands for by then. A pipe does not block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         if error.errno != errno.ELOOP:

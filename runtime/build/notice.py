@@ -17,7 +17,7 @@ _is_silent: ContextVar[bool] = ContextVar("is_silent", default=False)
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Say nothing inside the context: whoever enters it has a line of its own."""
+    """Say nothing inside the context: its caller shows a line of its own."""
     token = _is_silent.set(True)
     try:
         yield

@@ -14,18 +14,18 @@ from typing import Any
 from nsc import library
 from nsc.errors import BuildError, ToolchainError
 
-# What to do where CuPy or NVRTC is missing or does not fit.
+# Advice for a machine where CuPy or NVRTC is missing or does not fit.
 INSTALL = (
     "pip install cupy-cuda13x cuda-pathfinder 'nvidia-cuda-nvrtc>=13,<14'; for a driver of CUDA 12 "
     "cupy-cuda12x cuda-pathfinder 'nvidia-cuda-nvrtc-cu12>=12.4,<13'"
 )
 # No fast-math. Constants that only some networks use are no reason for a warning.
 _OPTIONS = ("--std=c++17", "--diag-suppress=177")
-# What nvcc does unasked or has no use for: NVRTC before 13.2 refuses generic lambdas but for the first.
+# Options that nvcc implies or has no use for. Without the first, NVRTC before 13.2 refuses generic lambdas.
 _OPTIONS_OF_NVRTC = ("-default-device", "--ptxas-options=-v")
 
-# Of an ELF header: where the tables of segments and sections begin (e_phoff, e_shoff), the size and number of
-# the entries of each (e_phentsize to e_shnum).
+# Fields of an ELF header: where the tables of segments and sections begin (e_phoff, e_shoff), and the size
+# and number of the entries in either table (e_phentsize to e_shnum).
 _ELF_HEADER = struct.Struct("<32xQQ6xHHHH")
 
 
@@ -52,13 +52,13 @@ class Nvrtc:
 
     @property
     def _shared_options(self) -> tuple[str, ...]:
-        """Those that nvcc has too."""
+        """The options that nvcc has too."""
         defines = tuple(f"-D{name}={value}" for name, value in self.defines)
         return (f"--gpu-architecture={self.architecture}", *_OPTIONS, *defines)
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """All that a binary depends on, apart from its source."""
+        """All that a binary depends on, except its source."""
         return ("nvrtc", self.version, *self.options)
 
     def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
@@ -132,8 +132,8 @@ def find_nvrtc(architecture: str) -> Nvrtc:
 def whole(cubin: bytes) -> bytes:
     """Return a cubin with the last byte that CuPy may have taken off.
 
-    CuPy takes the bytes for text that a NUL ends, but they are an ELF file that a table ends. Its last byte
-    is the highest one of a small number, so it was 0.
+    CuPy takes the bytes for text that ends at a NUL. They are an ELF file, which ends in a table, and the
+    last byte of the table is the highest byte of a small number. So the lost byte was 0.
 
     Raises:
         BuildError: the length is not what the header says.

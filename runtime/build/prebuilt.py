@@ -1,7 +1,7 @@
 """Prebuilt: libraries that the package sortnets-kernels brings, so that a first call needs no compiler.
 
 They are built for levels of x86-64, and are found by their source, headers included.
-The package is trusted as Python trusts it, whose code it is.
+The package is trusted, as Python trusts the code of every package.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEVELS = {
 def find(name: str, source: str) -> Path | None:
     """Return the library of a source for this processor, named as in `cache.build`; None: there is none.
 
-    A user who names a compiler or flags gets none.
+    None too if NSC_CXX or NSC_CXXFLAGS is set.
     """
     folder, level = _folder(), level_here()
     if folder is None or level is None or {"NSC_CXX", "NSC_CXXFLAGS"} & os.environ.keys():
@@ -43,7 +43,7 @@ def file_name(name: str, source: str, level: str) -> str:
 
 
 def description() -> str | None:
-    """Return what is there for this processor; None: nothing."""
+    """Return in words what is there for this processor; None: nothing."""
     folder, level = _folder(), level_here()
     if folder is None or level is None:
         return None

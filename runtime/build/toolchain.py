@@ -17,7 +17,7 @@ from pathlib import Path
 from nsc.errors import BuildError, ToolchainError
 
 # No -ffast-math: it would flush denormals in the whole process once loaded, and NaN and the tails
-# of the sigmoids would be lost. What is allowed changes no result but errno and FP exception flags.
+# of the sigmoids would be lost. The flags may change errno and FP exception flags, but no result.
 FLAGS = (
     "-std=c++17",
     # Registers and loops over lanes are written out in the source; -O3 builds twice as long for no gain.
@@ -32,7 +32,7 @@ FLAGS = (
 # The first clang does at -O2 by itself. Without the second, the place of a hot loop in its cache line is
 # chance, and worth up to a tenth of its time.
 _GCC_FLAGS = ("-funswitch-loops", "-falign-functions=64")
-# Passes that relaxed kernels are as fast without: they take an eighth of a build. Exact ones need them.
+# Passes that make no relaxed kernel faster and take an eighth of its build. Exact kernels need them.
 _GCC_FLAGS_RELAXED = (
     "-fno-tree-vectorize",
     "-fno-gcse",
@@ -44,7 +44,7 @@ _GCC_FLAGS_RELAXED = (
 # This machine's processor, as GCC and clang for x86 name it.
 _NATIVE = "-march=native"
 _ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
-# Of the commands of GCC and clang, the words in front of one that says something of the processor.
+# Words in commands of GCC and clang; the word behind says something of the processor.
 _PROCESSOR = ("--param", "-triple", "-target-cpu", "-target-feature", "-tune-cpu")
 _PROBE_SECONDS = 60
 _COMPILE_SECONDS = 600
@@ -56,7 +56,7 @@ class Toolchain:
 
     Attributes:
         command: the compiler with its flags; input and output files come behind it.
-        version: what it says of its version.
+        version: its version, in its own words.
         instruction_set: what -march=native stands for on this machine, as the compiler resolves it.
             A key over the flag's text would let a shared home serve another machine's binary.
     """
@@ -69,7 +69,7 @@ class Toolchain:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """All that a library depends on, apart from its source."""
+        """All that a library depends on, except its source."""
         system = (platform.machine(), "-".join(platform.libc_ver()))
         return (shlex.join(self.command), self.version, self.instruction_set, *system)
 
@@ -78,7 +78,7 @@ class Toolchain:
         return (*self.command, str(source), "-o", str(binary))
 
     def for_level(self, level: str) -> Toolchain:
-        """Return it for all processors of a level, such as x86-64-v3, instead of this machine's."""
+        """Return the toolchain for all processors of a level, such as x86-64-v3, not only this machine's."""
         march = f"-march={level}"
         return replace(self, command=tuple(march if word == _NATIVE else word for word in self.command))
 
@@ -175,7 +175,7 @@ def _probe(compiler: _Program, added: tuple[str, ...], relaxed: bool) -> Toolcha
     except BuildError as error:
         if not added:
             raise
-        hint = f"its last flags are those of NSC_CXXFLAGS, {shlex.join(added)!r}: correct or unset it"
+        hint = f"its last flags come from NSC_CXXFLAGS, {shlex.join(added)!r}: correct or unset it"
         raise BuildError(f"{error}\n{hint}", error.command, error.log) from None
     resolved = [_instructions(line) for line in verbose.splitlines() if "cc1" in line]
     return Toolchain(command, version.strip(), "\n".join(resolved))

@@ -22,7 +22,7 @@ from nsc.wording import count
 
 # Most shared memory of a block that a function may take without being told before its launch.
 _PLAIN_SHARED_BYTES = 48 << 10
-# Of the driver's enumeration CUfunction_attribute.
+# Values of the driver's enumeration CUfunction_attribute.
 _NUM_REGS = 4
 _MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 

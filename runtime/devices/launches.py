@@ -35,8 +35,8 @@ EXACT_VALUES, EXACT_PAIRS = f"{_EXACT}values", f"{_EXACT}pairs"
 # Most comparators that a thread runs as straight-line code, by the bytes of an item: the build takes up to
 # four seconds, and what a thread holds stays in its registers.
 _STRAIGHT_COMPARATORS = {4: 1600, 8: 600, 16: 200}
-# Of a block: most warps with a tile each; or threads that share a tile, and bytes of that tile. So many bytes
-# leave room for several blocks.
+# A block has so many warps with a tile each, at most; or it has so many threads that share a tile of so many
+# bytes. A tile of that size leaves room for several blocks.
 _MOST_WARPS = 4
 _SHARING_THREADS = 256
 _SHARED_TILE_BYTES = 32 << 10

@@ -41,7 +41,7 @@ def cores() -> int:
 
 
 def parts_of(threads: int, work: float, each: int = 8) -> int:
-    """Return how many parts of a work are worth to be shared out; 1 for one thread.
+    """Return how many parts a work is worth being shared out in; 1 for one thread.
 
     Args:
         threads: how many at most.

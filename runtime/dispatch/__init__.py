@@ -5,6 +5,6 @@ One static family of operators of torch, `nsc::relax`, `nsc::relax_backward`, `n
 traced, exported, pickled and forked programs find it. `registering` registers them all, for the
 dispatcher's Autograd key: torch's `register_autograd` is refused inside torch.func and silently zero in
 forward mode. Plain eager tensors skip the operator: an autograd.Function around the C call takes a fraction
-of its time, which is most of a small sort. Second derivatives and forward mode of what is relaxed go to the
-plain reference; what is exact moves values, so its derivatives are those of a gather.
+of its time, which is most of a small sort. Second derivatives and forward mode of relaxed operators go to the
+plain reference. Exact operators move values, so their derivatives are the derivatives of a gather.
 """

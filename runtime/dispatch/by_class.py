@@ -86,7 +86,7 @@ def _by_class(
 
 
 def _zero_others(p: Tensor, each: SizeClass) -> None:
-    """Zero P, or its gradient, in the rows of ranks that a sample has not, and in the columns of others.
+    """Zero P, or its gradient, in the rows of ranks and the columns of entries that a sample has not.
 
     It is done on bits, in a fifth of the time of torch.where, and zeroes NaN too.
     """

@@ -24,8 +24,8 @@ AutogradKernel = Callable[..., Any]
 # A function of the operator's arguments, its tensors as DTensor sees them.
 SampleAxes = Callable[..., Sequence[int]]
 
-# What DTensor is to learn of operators, once there is one: their names, and their axes of samples.
-_unsaid: dict[str, SampleAxes] = {}
+# Operators whose sharding rules wait for the first DTensor: their names, and their axes of samples.
+_without_sharding_rule: dict[str, SampleAxes] = {}
 
 _library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
 
@@ -64,26 +64,26 @@ def register_operator(
     _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
     for device, implementation in implementations.items():
         _library.impl(name, implementation, device.upper())
-    _unsaid[name] = sample_axes
+    _without_sharding_rule[name] = sample_axes
 
-    def taught(keyset: Any, *args: Any) -> Any:
-        if _unsaid and "torch.distributed.tensor" in sys.modules:
-            _teach_dtensor()
+    def with_sharding_rules(keyset: Any, *args: Any) -> Any:
+        if _without_sharding_rule and "torch.distributed.tensor" in sys.modules:
+            _register_sharding_rules()
         return autograd(keyset, *args)
 
-    _library.impl(name, taught, "Autograd", with_keyset=True)
+    _library.impl(name, with_sharding_rules, "Autograd", with_keyset=True)
     torch.library.register_fake(f"nsc::{name}", fake, lib=_library)
     mapped = functools.partial(vmap, getattr(torch.ops.nsc, name))
     torch.library.register_vmap(f"nsc::{name}", mapped, lib=_library)
 
 
-def _teach_dtensor() -> None:
-    """Register how DTensors may be sharded. Before a program has them, it need not import their module."""
+def _register_sharding_rules() -> None:
+    """Register how DTensors may be sharded. A program without DTensors never imports their module."""
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.experimental import register_sharding
 
-    while _unsaid:
-        name, sample_axes = _unsaid.popitem()
+    while _without_sharding_rule:
+        name, sample_axes = _without_sharding_rule.popitem()
         operator = getattr(torch.ops.nsc, name).default
         results = len(operator._schema.returns)
 

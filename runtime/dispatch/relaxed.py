@@ -5,7 +5,7 @@ around the C calls. All others pass the operators of torch: `nsc::relax` and `ns
 is soft, `nsc::loss` a loss and its gradient at once. These are defined once at import, and name their kernel
 by a string. So compiled, traced and exported programs find it in any process that has imported its package.
 
-Forward mode, and the derivatives of `nsc::relax_backward`, are those of the plain torch reference.
+The plain torch reference gives forward mode, and the derivatives of `nsc::relax_backward`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from nsc.runtime.relaxed.devices import BY_DEVICE, DEVICES, Implementation
 
 
 def relax(way: Way, call: Call) -> tuple[Tensor, Tensor | None]:
-    """Run the keys pass and a routing; the results are those of `Implementation.relax`.
+    """Run the keys pass and a routing; see `Implementation.relax` for the results.
 
     Args:
-        way: that of the user's tensors, of which the call's are made.
+        way: the way of the user's tensors, from which the call's tensors are made.
         call: the call.
     """
     if way is not PLAIN:
@@ -106,7 +106,7 @@ class PlainRelax(torch.autograd.Function):
 
 
 class PlainLoss(torch.autograd.Function):
-    """`loss` of plain tensors. Its arguments are as of `PlainRelax`, and whether the mean is wanted."""
+    """`loss` of plain tensors. It takes the arguments of `PlainRelax`, and whether the mean is wanted."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, steepness: Tensor, target: Tensor, call: Call, is_mean: bool) -> Tensor:
@@ -154,12 +154,12 @@ def _by_operator(
 
 
 def dense(grad: Any) -> Any:
-    """Return a gradient with dense memory, which those of torch's sparse embeddings lack; None stays None."""
+    """Return a gradient with dense memory: torch's sparse embeddings give sparse ones. None stays None."""
     return grad if grad is None or grad.layout is torch.strided else grad.to_dense()
 
 
 def _mean(losses: Tensor) -> Tensor:
-    """Return the mean with the bits that a sum of weighted losses has, which is one in float64."""
+    """Return the mean, summed in float64 as a sum of weighted losses is, for the same bits."""
     return losses.mean(dtype=torch.float64).to(losses.dtype)
 
 

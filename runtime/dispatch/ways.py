@@ -20,13 +20,13 @@ from nsc.runtime.relaxed.devices import BY_DEVICE
 
 
 class Way(Enum):
-    """What stands between a call and the memory of its tensors; the first that holds."""
+    """How a call reaches its kernel. `way_of` tests these in order and returns the first that is true."""
 
     FORWARD = "forward mode"  # tensors may carry tangents: the plain torch reference has their derivatives
     COMPILED = "compiled"  # torch.compile or torch.export traces the call
     TRANSFORMED = "transformed"  # torch.func: grad, vmap, vjp, …
     WATCHED = "watched"  # a tracer, a mode, a subclass, a device without kernels, no memory, a lazy negation
-    PLAIN = "plain"  # nothing: the kernel may be called directly
+    PLAIN = "plain"  # none of these: the kernel may be called directly
 
 
 # In Python 3.11 looking up a member of an enum takes as long as a few lines of a call.
@@ -36,7 +36,10 @@ _PLAIN_TYPES = (Tensor, torch.nn.Parameter)
 
 
 def way_of(*tensors: Tensor | None, with_tangents: bool = True) -> Way:
-    """Return the way of a call with these tensors; without `with_tangents`, as if they had no tangents."""
+    """Return how a call with these tensors reaches its kernel.
+
+    Without `with_tangents` the answer is as if the tensors had no tangents.
+    """
     if with_tangents and forward_ad._current_level >= 0:
         return Way.FORWARD
     if torch.compiler.is_compiling():
@@ -70,10 +73,10 @@ def is_written_out() -> bool:
 def plain_torch() -> Iterator[None]:
     """Trace and export models without operators of nsc: as plain operations of torch, layer by layer.
 
-    Exporters that know torch's operators alone take such a model, as that to ONNX does. Values differ from
-    those of kernels by rounding, and are computed many times as slowly. Programs grow with the depth of the
-    network, and P is kept whole in each layer. Calls that nothing traces take kernels, as ever. It holds for
-    all threads of the process.
+    Exporters that know torch's operators alone take such a model, as the exporter to ONNX does. Its values
+    differ from the values of kernels by rounding, and take many times as long. Programs grow with the depth
+    of the network, and P is kept whole in each layer. Calls that nothing traces take kernels, as ever. The
+    context holds for all threads of the process.
 
     >>> import torch
     >>> import nsc

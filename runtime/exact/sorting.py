@@ -35,8 +35,8 @@ class TorchSort:
 
     Args:
         ranks: which results are wanted, in their order, 0 the smallest; None: all.
-        says_stable: whether calls say that ties keep their order, for which ONNX has no name. On CPUs they
-            do all the same, and in ONNX.
+        says_stable: whether calls say that ties keep their order. ONNX has no name for that. On CPUs and in
+            ONNX ties keep their order all the same.
     """
 
     def __init__(self, ranks: tuple[int, ...] | None, says_stable: bool = True) -> None:

@@ -22,7 +22,7 @@ _FUNCTION = CFunction("nsc_filter", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER,
 
 @dataclass(frozen=True)
 class Images:
-    """Where the pixels of some images lie; those of a row lie side by side. Results have no gaps.
+    """Where the pixels of some images lie. Pixels of a row lie side by side. Results have no gaps.
 
     Attributes:
         lengths: how many images, and their planes, rows and columns.

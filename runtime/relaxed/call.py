@@ -18,7 +18,7 @@ class SizeClass:
     """Samples of a call, and the kernel that serves them.
 
     Attributes:
-        kernel: that of the network's first wires.
+        kernel: the kernel of the network's first wires.
         chosen: the samples' numbers, int64; None: all, by the kernel of the whole network.
         counts: (k,), the entries of each.
     """
@@ -33,7 +33,7 @@ NO_CLASSES: Classes = ()
 
 
 class Call(NamedTuple):
-    """What an operator of a relaxed network is called with.
+    """The operands of an operator of a relaxed network, and its kernel.
 
     Attributes:
         x: (batch, n), of an arithmetic type that the kernel is compiled for.

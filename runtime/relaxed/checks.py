@@ -46,7 +46,7 @@ def check_call(call: Call) -> None:
 
 
 def check_grads(call: Call, values_grad: Tensor | None, routed_grad: Tensor | None) -> None:
-    """Raise OperandError unless gradients, where there are some, are those of the results of a call."""
+    """Raise OperandError unless gradients, where given, have the shapes and dtype of a call's results."""
     shapes = output_shapes(call.x, call.payload, call.routing)
     for grad, shape in zip((values_grad, routed_grad), shapes, strict=True):
         if grad is not None:
@@ -83,7 +83,7 @@ def check_values(call: Call) -> None:
 
 
 def _is_target(n: int, target: Tensor, form: Payload) -> Tensor:
-    """Return whether numbers are those of a target."""
+    """Return whether numbers form a target."""
     if form is Payload.TARGET:
         ranks = target.sort(-1).values
         is_new = torch.ones_like(ranks, dtype=torch.bool)
@@ -127,7 +127,7 @@ def no_steepness(call: Call) -> OperandError | OperandTypeError:
     return bad_steepness(_caller(call), repr(steepness[first].item()), steepness.dtype)
 
 
-# What a message says to who passes wrong ranks.
+# The end of a message about wrong ranks.
 ABOUT_RANKS = (
     f"; {IGNORED} stands for an item that does not count. Pass grades as relevance=; from ranks that count "
     "from 1 subtract 1"
@@ -147,7 +147,7 @@ def bad_target(call: Call) -> OperandError:
 
 
 def no_rank(call: Call) -> OperandError:
-    """Return the error for a rank that is none."""
+    """Return the error for a number that is no rank."""
     return OperandError(f"{_caller(call)}: ranks must be in 0 … {call.kernel.n - 1}")
 
 

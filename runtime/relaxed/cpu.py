@@ -34,7 +34,7 @@ _CODES = {name: routing.code for name, routing in ROUTINGS.items()}
 def _functions(call: Call) -> Functions | None:
     """Return a kernel's functions for an arithmetic type; None: the plain reference serves.
 
-    They may be others at the next call.
+    The next call may get other functions.
     """
     library = call.kernel.serving or call.kernel.library()
     return library.functions[real_of(call.x.dtype)] if library else None
@@ -62,7 +62,7 @@ def relax(call: Call, kept: Tensor | None = None) -> tuple[Tensor, Tensor | None
     if functions is None:
         check_values(call)
         values, found = reference.relax(kernel, x, steepness, payload, routing)
-        return _apart(values, x, steepness), _apart(found, x, payload)
+        return _own_copy(values, x, steepness), _own_copy(found, x, payload)
     routed = None if routing == "none" else _empty_routed(call)
     x, payload = x.contiguous(), inner_contiguous(payload)
     values = torch.empty_like(x)
@@ -111,8 +111,8 @@ def relax_backward(
     if functions is None:
         grads = reference_vjp(call, values_grad, routed_grad)
         inputs = (values_grad, routed_grad, x, steepness, payload)
-        of_payload = _apart(grads[2], *inputs) if has_gradient(routing) else None
-        return _apart(grads[0], *inputs), _apart(grads[1], *inputs), of_payload
+        of_payload = _own_copy(grads[2], *inputs) if has_gradient(routing) else None
+        return _own_copy(grads[0], *inputs), _own_copy(grads[1], *inputs), of_payload
     x = x.contiguous()
     x_grad = torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if needs[0] else None
@@ -149,8 +149,8 @@ def loss(
         check_values(call)
         losses = reference.relax(kernel, x, steepness, target, routing)[1]
         grads = reference_vjp(call, None, torch.ones_like(losses))
-        of_target = _apart(grads[2], target) if has_gradient(routing) else None
-        return losses, _apart(grads[0], x), _apart(grads[1], steepness), of_target
+        of_target = _own_copy(grads[2], target) if has_gradient(routing) else None
+        return losses, _own_copy(grads[0], x), _own_copy(grads[1], steepness), of_target
     x, target = x.contiguous(), target.contiguous()
     losses, x_grad = x.new_empty(x.shape[0]), torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if needs[0] else None
@@ -180,7 +180,7 @@ def _operands(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
     return code, x.shape[0], x.data_ptr(), steepness.data_ptr(), stride, *columns
 
 
-def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:
+def _own_copy(result: Tensor, *inputs: Tensor | None) -> Tensor:
     """Return the result, contiguous and with memory of its own, as an operator must."""
     result = result.contiguous()
     memory = {t.untyped_storage().data_ptr() for t in inputs if t is not None}

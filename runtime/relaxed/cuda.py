@@ -34,13 +34,13 @@ from nsc.wording import count as count_of
 # idle. The second number limits such a group.
 SCRATCH_BYTES = 64 << 20
 MOST_SCRATCH_BYTES = 2 << 30
-# Most bytes of weights that a forward pass keeps for its backward pass: those of a group. More would be read
-# from memory, which takes about as long as the keys pass takes to work them out again.
+# Most bytes of weights that a forward pass keeps for its backward pass: the weights of a group. More weights
+# would be read from memory, which takes about as long as the keys pass takes to work them out again.
 MOST_KEPT_WEIGHTS = SCRATCH_BYTES
 # Most bytes of loaded rows that the backward routing keeps at a time. A single block may keep more.
 KEPT_BYTES = 256 << 20
-# What the backward routing leaves for the gradients of a merge that is taken apart: products by column, sums
-# of products by warp, and how many rows of these a sample has.
+# The backward routing leaves these for the gradients of a merge that is taken apart: products by column, sums
+# of products by warp, and how many rows of sums a sample has.
 Products = tuple[Tensor | None, Tensor | None, int]
 # Most columns of a payload: kernels count columns times chunks in 32 bits.
 MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
@@ -49,7 +49,7 @@ MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
 def empty_kept(call: Call) -> Tensor | None:
     """Return memory for the weights of all samples; None for more than MOST_KEPT_WEIGHTS, or than is free.
 
-    Of a kernel without CUDA functions it is None too: the call says what is wrong.
+    None too for a kernel without CUDA functions: the call says what is wrong.
     """
     launch, x = call.kernel.manifest.cuda, call.x
     shape = x.shape[0], 0 if launch is None else launch.weight_numbers
@@ -248,7 +248,7 @@ class _Launches:
         steepness_grad: Tensor | None,
         products: Products = (None, None, 0),
     ) -> None:
-        """Turn the gradients of values and weights into those of x and the steepness."""
+        """Turn the gradients of values and weights into the gradients of x and the steepness."""
         plan, steepness = self._plan, self._steepness
         sums = count * (plan.slots + (plan.merge_comparators if plan.column_products else 0))
         if weight_grads is not None and sums and (plan.chunks > 1 or plan.column_products):
@@ -305,13 +305,13 @@ class _Launches:
         losses: Tensor | None,
         products: Products = (None, None, 0),
     ) -> None:
-        """Turn the gradient of what is routed into those of weights and payload.
+        """Turn the gradient of what is routed into the gradients of weights and payload.
 
-        A loss has no `routed_grad`: the gradients are those of each sample's loss. `losses`, if given, takes
-        these losses.
+        A loss has no `routed_grad`: its gradients are the derivatives of each sample's loss. `losses`, if
+        given, receives these losses.
         """
         plan, blocks = self._plan, self._backward_blocks(count)
-        # What runs forwards through the network, and what then runs backwards.
+        # One operand runs forwards through the network, then the other one backwards.
         forwards, backwards = self._payload, routed_grad
         if plan.routing.is_reversed:
             forwards, backwards = backwards, forwards

@@ -137,24 +137,25 @@ class Function:
 
 @dataclass(frozen=True)
 class Plan:
-    """What all calls share of a kernel on a device, with a routing, a number of columns and a type.
+    """The plan that all calls of a kernel on a device share, for a routing, a number of columns and a type.
 
     Attributes:
         routing: the routing.
-        columns: that a sample's tiles have.
-        chunks: pieces that these are cut into; each has gradients of weights of its own.
+        columns: columns of a sample's tiles.
+        chunks: pieces that the columns are cut into; each has its own gradients of weights.
         samples_per_tile: how many a tile of columns holds.
         keys, keys_backward, sums, route, route_backward: the functions.
         slots: places for gradients of weights.
-        weight_numbers: what the keys pass leaves of a sample.
-        merge_comparators: those of the merge that a loss takes apart.
+        weight_numbers: numbers that the keys pass leaves of a sample.
+        merge_comparators: comparators of the merge that a loss takes apart.
         column_products, first_products: numbers of a sample that the backward routing leaves for the
-            gradients of that merge: by column, and for its first level by warp; 0 where it is not apart.
-        first_rows: rows of the latter.
+            gradients of that merge: by column, and for its first level by warp; 0 where a call does not take
+            the merge apart.
+        first_rows: rows of a sample's `first_products`.
         sample_bytes, sample_bytes_with_gradients: what a sample's weights take, with their gradients and
             parts of losses.
         kept_rows: most rows that the codelets of a tile load, and the backward routing keeps.
-        kept_numbers, kept_bytes: what a block of it keeps.
+        kept_numbers, kept_bytes: what a block of the backward routing keeps.
     """
 
     routing: Routing

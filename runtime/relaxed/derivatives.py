@@ -1,4 +1,4 @@
-"""Derivatives that no kernel has: those of the plain torch reference, and those through a loss."""
+"""Derivatives that no kernel has: by the plain torch reference, and through a loss."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def through_loss(
     values_grad: Tensor | None,
     routed_grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return the gradients of x, steepness and a target of shares, for those of the values and of the losses.
+    """Return the gradients of x, steepness and a target of shares, for gradients of values and losses.
 
     Gradients of the losses are multiplied in last: inside the kernels products could leave the normal
     numbers.

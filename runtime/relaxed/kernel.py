@@ -76,7 +76,7 @@ class Kernel:
         # Whether the network's own library serves; else the engine of its relaxation does.
         self._is_specialised = self.n >= FEWEST_LONG_WIRES
         self._lock = Lock()
-        # What serves now; None: `library` says.
+        # The library or engine that serves now; None: `library` decides.
         self.serving: Library | Engine | None = None
         # Whether the plain reference serves, as there is no compiler.
         self._by_reference = False
@@ -122,11 +122,12 @@ class Kernel:
                 self._is_specialised, self.serving, self._by_reference = True, None, False
 
     def library(self) -> Library | Engine | None:
-        """Return what serves, built if it is not there; None: the plain reference serves.
+        """Return what runs the network now, built if it is not there.
 
-        The engine of its relaxation serves, or, behind `specialise` and for long networks, the network's own
-        library: both have the same bits. Where there is no compiler an engine serves that is prebuilt, or
-        after one warning the reference.
+        - After `specialise`, and for a long network: the network's own library.
+        - Else the engine of its relaxation, which gives the same bits.
+        - Without a compiler: the engine, if it is prebuilt.
+        - Else None: the plain torch reference runs the network, after one warning.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.

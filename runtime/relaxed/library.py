@@ -104,11 +104,11 @@ class Engine:
 
     Args:
         engine_of: returns the engine of an arithmetic type, built if it is not there.
-        tables: of the network.
+        tables: the network's tables.
 
     Attributes:
-        functions: the functions of each arithmetic type. Taking those of a type for the first time raises
-            as `engine_of`, and MemoryError where there is too little memory for the tables.
+        functions: the functions by arithmetic type. The first look-up of a type raises as `engine_of`, and
+            MemoryError where there is too little memory for the tables.
     """
 
     def __init__(self, engine_of: Callable[[str], ctypes.CDLL], tables: NetworkTables) -> None:

@@ -98,7 +98,7 @@ def relax(
 
 
 def _first_rows(kernel: Kernel, x: Tensor, payload: Tensor | None, kind: Payload) -> Tensor:
-    """Return the rows that the first layer mixes: the payload, or those of an identity."""
+    """Return the rows that the first layer mixes: the payload, or the rows of an identity."""
     if kind is Payload.COLUMNS:
         assert payload is not None
         return payload
@@ -201,7 +201,7 @@ def _weighted(weight: Tensor, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Truths:
-    """What P, or k rows of it, should be.
+    """The target of P, or of k rows of it.
 
     Attributes:
         shares: (batch, k, n), what each item should have of each rank.

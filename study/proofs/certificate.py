@@ -42,8 +42,8 @@ _FILLS = {0: "none", 1: "above", -1: "below"}
 class _Numbers:
     """The numbers of comparators and variables in a text, given those in the question's network.
 
-    The question's network is in standard form, and may lack comparators that no output depends on. On each of
-    its wires it has the first comparators of the whole network in standard form.
+    The question's network is in standard form, and may lack comparators that no output depends on. On every
+    wire it has the first comparators of the whole network in standard form.
     """
 
     def __init__(self, network: Network, behind: Iterable[tuple[int, int]], question: Question) -> None:
