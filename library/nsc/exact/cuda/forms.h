@@ -1,12 +1,12 @@
-// Forms of exact kernels in CUDA: what is sorted, values alone or values with their indices.
+// Forms of exact kernels in CUDA: they sort values alone, or values with their indices.
 #pragma once
 
 #include <nsc/elements.h>
 
 namespace nsc::cuda {
 
-// A form says what is sorted. enter() makes an item of a value's bits and its index; leave() turns
-// it to the bits again, and index() to the index; order() is a comparator.
+// A form has the items that are sorted. enter() makes an item of a value's bits and its index.
+// leave() turns an item to the bits again, and index() to the index. order() is a comparator.
 
 // Items of less than 32 bits would be widened for each comparison.
 template <class Key, bool is_narrow = (sizeof(Key) < 4)>
@@ -40,7 +40,7 @@ struct Values {
     NSC_STEP static void order(Item &a, Item &b) { order_items(a, b); }
 };
 
-// Integers of `bytes` with a sign, and those that hold them and an index.
+// Integers of `bytes` with a sign, and the integers that hold such a one and an index.
 template <int bytes>
 struct IntegersOf;
 template <>

@@ -80,10 +80,15 @@ NSC_STEP void sort_all(const Input<typename Form::Key> &input, int32_t descendin
 
 }  // namespace nsc::cuda
 
-// Defines the functions for values of a type. They sort each of `samples` of each of `slabs`, see
-// Input. descending: 0 or 1. samples_per_block: those that a block's threads share, a power of two
-// that divides the number of threads. index_bytes: 8 or 4. NSC_STRAIGHT_VALUES and
-// NSC_STRAIGHT_PAIRS say whether a function runs straight-line code.
+// Defines the functions for values of a type. They sort `samples` samples in every one of `slabs`
+// slabs, see Input.
+//
+//     descending         0 or 1;
+//     samples_per_block  samples that a block's threads share, a power of two that divides the
+//                        number of threads;
+//     index_bytes        8 or 4.
+//
+// NSC_STRAIGHT_VALUES and NSC_STRAIGHT_PAIRS say whether a function runs straight-line code.
 #define NSC_EXACT_KERNEL(Network, Element)                                                    \
     extern "C" __global__ void __launch_bounds__(nsc::cuda::most_threads)                     \
         nsc_exact_values(const Element::Key *__restrict__ x, int64_t slabs, int64_t samples,  \

@@ -6,8 +6,8 @@
 
 namespace nsc::cuda {
 
-// What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample]. With wire 1
-// the samples are rows that lie behind each other, slabs too; else they are columns.
+// The values to sort. Value w of sample s of slab t is x[t * slab + w * wire + s * sample]. With
+// wire 1 the samples are rows that lie behind each other, slabs too; else they are columns.
 template <class Key>
 struct Input {
     const Key *x;
@@ -25,17 +25,17 @@ struct Results {
     int32_t index_bytes;
 };
 
-// A tile has a column for each of `samples` samples, a power of two; `first` is
-// the first of them. `thread` is the number of the thread among the `threads` that fill the tile
-// and read it. Rows are `pitch` items apart: with one more than the samples, threads reach
-// different banks along a column too.
+// A tile has a column per sample, for `samples` samples from sample `first` on; `samples` is a
+// power of two. `thread` is the number of the thread among the `threads` that fill the tile and
+// read it. Rows are `pitch` items apart. If `pitch` is `samples` + 1, threads reach different banks
+// along a column too.
 template <class Item>
 struct SampleTile {
     Item *items;
     int64_t first;
     int32_t samples, pitch, thread, threads;
     __device__ Item &at(int32_t wire, int32_t sample) const { return items[wire * pitch + sample]; }
-    // How many samples of the tile are among all.
+    // How many samples of the tile exist, of `all` samples.
     __device__ int32_t there(int64_t all) const {
         return all - first < samples ? all < first ? 0 : int32_t(all - first) : samples;
     }
@@ -84,7 +84,7 @@ NSC_STEP void enter(const Input<typename Form::Key> &input, typename Form::Key d
                     const SampleTile<typename Form::Item> &tile) {
     using Key = typename Form::Key;
     constexpr int32_t wires = Network::wires, keys = KeyPack<Key>::keys;
-    // As many as a thread has in a tile of a warp. More packs of short keys would take all
+    // As many packs as a thread has in a tile of a warp. More packs of short keys would take all
     // registers.
     constexpr int32_t packs_of_thread = (wires + keys - 1) / keys, most = keys > 4 ? 32 / keys : 8;
     constexpr int32_t at_a_time = packs_of_thread < most ? packs_of_thread : most;
@@ -130,7 +130,7 @@ NSC_STEP void leave(const Input<typename Form::Key> &input, typename Form::Key d
                                : (slab * outputs + output) * input.samples + each % input.samples;
         auto bits = Form::leave(item, descending);
         if constexpr (Form::has_indices) {
-            // A key that is of several values does not tell which.
+            // A key that several values share does not tell which value it stands for.
             if (Form::is_shared(item, descending))
                 bits = input.x[input.start_of(each) + Form::index(item) * input.wire];
             if (to.index_bytes == 8)

@@ -8,7 +8,7 @@
 namespace nsc::cuda {
 
 // This lane's part of the memory for the rows that a tile's codelets load: behind the block's tiles
-// if they are few, else of the memory that the call has for each tile of the grid.
+// if they are few, else in the memory that the call has for each tile of the grid.
 template <class Plan, class real>
 __device__ __forceinline__ Columns<real> *kept_rows_of(const Tile<Plan, real> &tile,
                                                        Columns<real> *kept, int32_t kept_rows) {
@@ -21,14 +21,14 @@ __device__ __forceinline__ Columns<real> *kept_rows_of(const Tile<Plan, real> &t
     return kept + int64_t(Tile<Plan, real>::number()) * kept_rows * Plan::tile_lanes + tile.lane;
 }
 
-// The part of a codelet, which has room for the widest.
+// The part of that memory for a codelet. It has room for the widest codelet.
 template <class Plan, class real>
 __device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t place) {
     return kept + place * (int32_t(Plan::widest_codelet) * Plan::tile_lanes);
 }
 
-// Runs the listed codelets on a tile with the weights of its first run, those of the first `levels`
-// levels; `reversed` runs them backwards. With `keeps`, stores in `kept` what each of them loads.
+// Runs the listed codelets of the first `levels` levels on a tile, with the weights of its first
+// run; `reversed` runs them backwards. With `keeps`, stores in `kept` the rows that codelets load.
 template <bool reversed, bool keeps, class Plan, class real>
 __device__ __forceinline__ void run_forward(const Tile<Plan, real> &tile, int32_t levels,
                                             Columns<real> *kept) {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void run_forward(const Tile<Plan, real> &tile, int32_
     });
 }
 
-// Stores in `kept` what the codelets of the last level load, and does not run them.
+// Stores in `kept` the rows that codelets of the last level load, and does not run the codelets.
 template <class Plan, class real>
 __device__ __forceinline__ void keep_last(const Tile<Plan, real> &tile, Columns<real> *kept) {
     tile.for_each_codelet(false, tile.levels - 1, tile.levels,
@@ -66,7 +66,7 @@ __device__ __forceinline__ void keep_last(const Tile<Plan, real> &tile, Columns<
 }
 
 // Runs the listed codelets backwards on a tile, with the weights of its second run, and adds the
-// gradients of the weights to `weight_grad`. `kept` is what run_forward kept.
+// gradients of the weights to `weight_grad`. `kept` has the rows that run_forward kept.
 template <class Plan, class real>
 __device__ __forceinline__ void run_backward(const Tile<Plan, real> &tile, Columns<real> *kept,
                                              real *weight_grad) {

@@ -1,4 +1,4 @@
-// What runs a codelet: the code of its shape, and the spread of its wires.
+// The code of a codelet: the code of its shape, and the spread of its wires.
 #pragma once
 
 #include <nsc/relaxed/cuda/halves.h>

@@ -1,18 +1,21 @@
 // The cross entropy of a network that ends in a merge of all its wires, as a bitonic sorter does.
 //
-// P = B A, where the merge is B. In front of it a column of A lies in its half of the wires. Its
-// item asks for one rank, and one path leads there from each wire: a level of the merge leaves half
-// of the numbers, those on the way to the rank. What leaves the way adds up to what p lacks to 1;
-// all sums are of numbers that are not negative.
+// P = B A, where B is the merge. In front of the merge a column of A lies in its half of the wires.
+// The column's item asks for one rank, and one path leads there from each wire. So each level of
+// the merge leaves half of the column's numbers: the numbers on the way to the rank. The numbers
+// that leave the way add up to 1 - p. All sums are of numbers that are not negative.
 //
-// A column goes through the merge by itself. Each layer leaves half of its numbers, those on the
-// way to its rank; what leaves the way adds up to what p lacks to 1. A few lanes hold the numbers
-// of a column in registers. The way back leaves n / 2 products a column, and the kernel of the
-// sums adds up the products of each comparator in the order of the ranks. This serves targets that
-// are ranks, on 128 to 2,048 wires. By the instructions of its PTX the cross entropy with its
-// gradient takes 17 % fewer on 128 wires, 15 % on 256, 25 % on 512 and 1,024, and keeps about half
-// of the rows. In return codelets end in front of the merge, so that P takes 1 % more on 128 and
-// 256 wires and 4 % on 1,024.
+// A column goes through the merge by itself. A few lanes hold its numbers in registers. The way
+// back leaves n / 2 products a column, and the kernel of the sums adds up the products of each
+// comparator in the order of the ranks.
+//
+// The merge is taken apart for targets that are ranks, on 128 to 2,048 wires. The cross entropy
+// with its gradient then keeps about half of the rows. The instructions of its PTX are fewer by
+//
+//     17 % on 128 wires, 15 % on 256, 25 % on 512 and 1,024.
+//
+// In return codelets end in front of the merge, so that P takes 1 % more on 128 and 256 wires and
+// 4 % more on 1,024.
 #pragma once
 
 #include <nsc/relaxed/cuda/losses.h>
@@ -30,23 +33,27 @@ __device__ inline bool is_parted(Routing routing) {
 
 constexpr int32_t log2_of(int32_t number) { return number > 1 ? 1 + log2_of(number / 2) : 0; }
 
-// Where products of gradients are put, with which the weights of a merge have theirs: of each
-// sample a row for each column, for all levels but the first, and then rows for the first level,
-// which each warp of each tile sums over its columns. A row has a number for each wire of a half.
+// Memory for products, whose sums are the gradients of the weights of a merge. Each sample has
+//
+//     columns  a row for each column, with the products of all levels but the first;
+//     first    rows for the first level, whose products each warp of each tile sums over its
+//              columns.
+//
+// A row has a number for each wire of a half.
 template <class real>
 struct MergeProducts {
     real *columns, *first;
-    int32_t first_rows;  // of a sample
+    int32_t first_rows;  // rows of a sample in `first`
 };
 
-// The columns of a tile in front of the merge. They take the rows of their half of the wires; those
-// of the other half are free. A group of lanes takes a column: as few lanes as have registers for
-// all of its numbers, since each level on which lanes exchange numbers takes instructions.
+// The columns of a tile in front of the merge. They take the rows of their half of the wires; the
+// rows of the other half are free. A group of lanes takes a column: as few lanes as have registers
+// for all of its numbers, since each level on which lanes exchange numbers takes instructions.
 template <class Plan, class real>
 struct MergeColumns {
     static constexpr int32_t half = Plan::wires / 2, warps = Plan::tile_warps;
     static constexpr int32_t lanes = half < 512 ? half / 16 : 32, columns_at_a_time = 32 / lanes;
-    // Numbers of a lane in front of the merge, and of those on the way behind all levels.
+    // Numbers of a lane: in front of the merge, and on the way, behind all levels together.
     static constexpr int32_t most = half / lanes;
     static constexpr int32_t numbers = 2 * most - 1 + log2_of(lanes);
 
@@ -84,7 +91,8 @@ struct MergeColumns {
     }
 
     // A comparator of a level on the way to a rank, by the number of its first wire behind those
-    // that the level takes apart: what the way keeps of its first wire, and of its second.
+    // that the level takes apart: the shares of its first wire and of its second that stay on the
+    // way.
     struct Step {
         Mix<real> mix;  // keep: of the first wire
         bool is_second;
@@ -97,8 +105,8 @@ struct MergeColumns {
     }
 
     // Takes the numbers on the way to a rank, from the first level to the last. Returns p, in all
-    // lanes of the group, and what this lane's numbers leave on other ways. A group may have no
-    // column.
+    // lanes of the group, and the sum of this lane's numbers that leave the way. A group may have
+    // no column.
     __device__ __forceinline__ Probability<real> walk(int32_t column, bool is_there, int32_t rank,
                                                       real (&way)[numbers]) const {
         real rest = 0;
@@ -114,9 +122,9 @@ struct MergeColumns {
         take_level<1, most, 0>(rank, way, rest);
         return {way[numbers - 1], rest};
     }
-    // A level in front of which a lane has `size` numbers, from the number `from` on; behind it as
-    // many or half of them. Templates, since numbers with an index that is known only at run time
-    // would lie in memory.
+    // Takes one level. In front of it a lane has `size` numbers, from the number `from` on; behind
+    // it half as many, or one. Templates, since numbers with an index that is known only at run
+    // time would lie in memory.
     template <int32_t level, int32_t size, int32_t from>
     __device__ __forceinline__ void take_level(int32_t rank, real (&way)[numbers],
                                                real &rest) const {
@@ -141,7 +149,7 @@ struct MergeColumns {
     }
 
     // From the slope of p to the gradient of the column, in its place. Puts the products of all
-    // levels but the first into a row, and adds those of the first to `of_first`.
+    // levels but the first into a row, and adds the products of the first level to `of_first`.
     __device__ __forceinline__ void walk_back(int32_t column, bool is_there, int32_t rank,
                                               const real (&way)[numbers], real slope, real *row,
                                               real (&of_first)[most]) const {
@@ -198,7 +206,7 @@ struct MergeColumns {
 };
 
 // This thread's part of the loss of the columns of a tile, given A. With `backward` it puts the
-// gradient of A in place of the tile, and products into those of the merge.
+// gradient of A in place of the tile, and the products into `products`.
 template <bool backward, class Loss, class Plan, class real>
 __device__ __forceinline__ double parted_loss(const Tile<Plan, real> &tile, int32_t slice,
                                               const MergeProducts<real> &products) {
@@ -207,7 +215,7 @@ __device__ __forceinline__ double parted_loss(const Tile<Plan, real> &tile, int3
     of.template turn<false>();
     Tile<Plan, real>::wait();
     real of_first[Of::most] = {};
-    // Of one of the columns of this lane's group, that of the turn with the lane's number.
+    // For the column that this lane's group takes in the turn with the lane's number.
     Probability<real> found = {};
     Log<real> weight = 0;
     const int64_t row = int64_t(tile.sample) * Plan::wires + of.first_column;
@@ -248,8 +256,8 @@ __device__ __forceinline__ double parted_loss(const Tile<Plan, real> &tile, int3
     return weight * Loss::template of<real>(found, true);
 }
 
-// Puts zero in the place of the products of the first level. Those of other levels are read for
-// items that count alone.
+// Puts zero in the place of the products of the first level. Products of other levels are read only
+// for items that count.
 template <class Plan, class real>
 __device__ __forceinline__ void clear_first_products(const Tile<Plan, real> &tile, int32_t slice,
                                                      const MergeProducts<real> &products) {
@@ -261,8 +269,8 @@ __device__ __forceinline__ void clear_first_products(const Tile<Plan, real> &til
         first[i] = 0;
 }
 
-// Puts the gradients of the weights of merges into those of slots, the first of the chunks. A
-// thread sums those of one comparator, in order.
+// Puts the gradients of the weights of merges into the gradients of slots, in the first chunk. A
+// thread sums the products of one comparator, in order.
 template <class Plan, class real>
 __device__ inline void sum_merge(int64_t number, int32_t chunks, const real *weights,
                                  const MergeProducts<real> &products, real *weight_grads) {

@@ -1,4 +1,4 @@
-// Half comparators: of one result alone, forwards and backwards.
+// Half comparators, which give only one result, forwards and backwards.
 #pragma once
 
 #include <nsc/relaxed/weights.h>

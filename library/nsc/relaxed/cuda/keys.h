@@ -8,8 +8,8 @@
 
 namespace nsc::cuda {
 
-// A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks; the
-// last place is no wire's.
+// A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks. No
+// wire lies at the last place.
 template <class Plan>
 constexpr int32_t samples_per_block = Plan::keys_threads / Plan::sample_threads;
 template <class Plan>
@@ -20,9 +20,8 @@ __device__ inline int32_t place_of(int32_t wire) {
     return Plan::wires > 32 ? wire + wire / 32 : wire;
 }
 
-// This thread's part of a sample's work. Samples that take a warp at most share a block. Where
-// there is none for a thread it works on the last one, since it must reach the barriers, and stores
-// nothing.
+// This thread's part of a sample's work. Samples that take a warp at most share a block. A thread
+// without a sample works on the last sample and stores nothing, since it must reach the barriers.
 template <class Plan>
 struct Share {
     static constexpr int32_t threads = Plan::sample_threads;
@@ -36,7 +35,7 @@ struct Share {
           is_there(threads > 32 || sample < batch) {
         if (!is_there) sample = batch - 1;
     }
-    // For the other threads of the sample.
+    // Waits for the other threads of the sample.
     __device__ static void wait() {
         if constexpr (threads <= 32)
             __syncwarp();
@@ -76,7 +75,7 @@ __device__ __forceinline__ void for_each_comparator(bool backwards, const Share<
     }
 }
 
-// What a pass fetches that needs no numbers.
+// The fetched value of a pass that needs no numbers.
 struct Nothing {};
 
 // The steepness, or NaN for an invalid one.
@@ -106,7 +105,7 @@ __device__ inline bool are_target(const int64_t *ranks, const Share<Plan> &share
             atomicExch(item_of + rank, i);
     });
     share.wait();
-    // Of two items with one rank, one finds the other in its place.
+    // If two items have one rank, one finds the other in its place.
     for_each_item([&](int32_t i, int64_t rank) {
         if (rank >= 0 && rank < Plan::wires && item_of[rank] != i) atomicExch(is_wrong, 1);
     });
@@ -119,7 +118,7 @@ __device__ inline bool are_target(const int64_t *ranks, const Share<Plan> &share
     return is_right;
 }
 
-// What a comparator leaves for the routing and for the backward pass.
+// The numbers that a comparator leaves for the routing and for the backward pass.
 template <class real>
 struct Compared {
     Mix<real> forward, backward;
@@ -225,16 +224,17 @@ __device__ inline real sum_over_sample(real part, const Share<Plan> &share, real
     return sum;
 }
 
-// What the backward pass reads for a comparator: its gap, the gradient of its weight, and its
-// weights.
+// The numbers that the backward pass reads for a comparator: its gap, the gradient of its weight,
+// and its weights.
 template <class real>
 struct Fetched {
     real gap, weight_grad;
     Mix<real> soft;
 };
 
-// From gradients of the values, null for zero, and of the weights, null or in the first of `chunks`
-// places per sample, to those of x and of the steepness, null where it is not needed.
+// Takes gradients of the values and of the weights to gradients of x and of the steepness.
+// Gradients of the values: null for zero. Gradients of the weights: null, or in the first of
+// `chunks` places per sample. Gradient of the steepness: null where it is not needed.
 template <class Plan, class real>
 __device__ inline void keys_backward(int32_t batch, const real *steepness, int64_t steepness_stride,
                                      const real *values_grad, const real *weights,

@@ -1,12 +1,12 @@
-// Sums over the lanes of a tile: of the products that are the gradients of weights.
+// Sums over the lanes of a tile, of the products that are the gradients of weights.
 #pragma once
 
 #include <nsc/relaxed/cuda/tile.h>
 
 namespace nsc::cuda {
 
-// The sums over `count` neighbouring threads of `count` numbers, in thread k that of number k:
-// threads whose numbers differ in a bit exchange halves.
+// The sums over `count` neighbouring threads of `count` numbers; thread k gets the sum of number k.
+// Threads whose numbers differ in a bit exchange halves.
 template <int32_t count, int32_t bit = count / 2, class real>
 __device__ __forceinline__ real folded(real (&numbers)[count], int32_t lane, uint32_t mask) {
     if constexpr (bit > 0) {

@@ -21,7 +21,7 @@ __device__ __forceinline__ Target<real> target_of(const Tile<Plan, real> &tile) 
     return {form, ranks, Plan::wires, count ? 1 / real(count) : 0};
 }
 
-// The truth of a column that there is. Its weight is NaN where the target has wrong numbers.
+// The truth of a column that exists. Its weight is NaN where the target has wrong numbers.
 template <class real>
 __device__ __forceinline__ Truth<real> truth_of(const Target<real> &target, int32_t column) {
     if (!target.is_valid(column)) return {0, 0, not_a_number<real>()};
@@ -70,19 +70,19 @@ __device__ __forceinline__ Probability<real> probability_of(const Tile<Plan, rea
     return {sums.p, is_large<real>(sums.p) ? sums.rest : unit<real> - sums.p};
 }
 
-// The parts below are those of loss_part. Columns are taken one after the other: two at a time
+// The functions below are parts of loss_part. Columns are taken one after the other: two at a time
 // would be twice the code, and most of it is logarithms.
 #define NSC_EACH_COLUMN _Pragma("unroll 1")
 
-// Of a loss that counts true ranks alone.
+// The part of a loss that counts true ranks alone.
 template <class Loss, bool backward, class Plan, class real>
 __device__ __forceinline__ double loss_of_truths(const Tile<Plan, real> &tile,
                                                  const Target<real> &target) {
     double loss = 0;
     int32_t first[lane_columns<real>] = {}, last[lane_columns<real>] = {};
-    // The slope of each column at its true ranks. Of several that are almost certain it stands
-    // negated at the others, which is the same, as columns sum to 1: where mixes of equal slopes
-    // differ in the last place, a small gradient would drown.
+    // The slope of each column at its true ranks. If several true ranks are almost certain, the
+    // slope stands negated at the other ranks, which is the same, as columns sum to 1. Mixes of
+    // equal slopes differ in the last place, and a small gradient would drown in that.
     real slopes[lane_columns<real>] = {};
     bool at_others[lane_columns<real>] = {};
     NSC_EACH_COLUMN for (int32_t k = 0; k < tile.present; ++k) {
@@ -110,7 +110,8 @@ __device__ __forceinline__ double loss_of_truths(const Tile<Plan, real> &tile,
     return loss;
 }
 
-// Of a loss that counts all entries. share_grad: that of this lane's first column, or null.
+// The part of a loss that counts all entries. share_grad: the gradient of the shares of this lane's
+// first column, or null.
 template <class Loss, bool backward, class Plan, class real>
 __device__ __forceinline__ double loss_of_entries(const Tile<Plan, real> &tile,
                                                   const Target<real> &target, real *share_grad) {
@@ -119,7 +120,7 @@ __device__ __forceinline__ double loss_of_entries(const Tile<Plan, real> &tile,
         const bool is_there = k < tile.present;
         const Truth<real> truth = is_there ? truth_of(target, tile.column + k) : Truth<real>{};
         const real weight = entry_weight<Loss>(truth.weight, Plan::wires), part = truth.part();
-        // As entries are overwritten, the rest of the large one, of which there is at most one.
+        // The rest of the large entry, since entries are overwritten. At most one entry is large.
         real rest_of_large = 0;
         tile.for_each_row([&](int32_t row, Columns<real> &at) {
             if (is_large<real>(at.at[k])) rest_of_large = masses_of(tile, k, {row, row, 1}).rest;
@@ -145,8 +146,8 @@ __device__ __forceinline__ double loss_of_entries(const Tile<Plan, real> &tile,
 }
 
 // This thread's part of the loss of its columns, which are columns of P. With `backward` it puts
-// the gradient in place of the tile, and writes that of the shares of all samples, if it has a
-// place.
+// the gradient in place of the tile, and writes the gradient of the shares of all samples, if that
+// has a place.
 template <bool backward, class Plan, class real>
 __device__ __forceinline__ double loss_part(const Tile<Plan, real> &tile, real *share_grad) {
     constexpr int64_t wires = Plan::wires;
@@ -167,7 +168,7 @@ __device__ __forceinline__ double loss_part(const Tile<Plan, real> &tile, real *
     return loss;
 }
 
-// Stores the loss of a task, the sum over the threads of each of its samples; uses the tile, whose
+// Stores the loss of each sample of a task, the sum over the sample's threads; uses the tile, whose
 // rows nobody may still read.
 template <class Plan, class real>
 __device__ __forceinline__ void store_loss(const Tile<Plan, real> &tile, int32_t task, double loss,

@@ -1,4 +1,4 @@
-// What a CUDA kernel's text says of its network: counts, tables and straight-line code.
+// The network in a CUDA kernel's text: counts, tables and straight-line code.
 //
 // CUDA shares polynomials, sigmoids, mixes and losses with C++, but not the order in which
 // comparators run: keys take rounds of comparators that share no wire, and routing takes tiles of
@@ -17,12 +17,12 @@ struct alignas(16) Codelet {
     int32_t shape, spread, base, slot;
 };
 
-// What codelets of one shape do: comparators between places in their spreads of wires.
+// The work of codelets of one shape: comparators between places in their spreads of wires.
 struct Shape {
     int32_t wires, first_pair, comparators;
 };
 
-// needed: behind a half comparator 1, the first wire, or 2, the second; else 0, both.
+// needed: the wires that are needed behind the comparator: 1 the first, 2 the second, 0 both.
 struct Pair {
     uint8_t a, b, needed;
 };
@@ -56,17 +56,21 @@ struct alignas(8) Comparator {
 //     rounds                         of the keys pass: comparators that share no wire, one or none
 //                                    for each thread of a sample;
 //     codelet_levels                 of the routing: codelets that take no wire from each other;
-//     merge_layers                   of the merge of all wires that it ends in, 0 if it is not
-//     taken
-//                                    apart, see final_merge.h;
+//     merge_layers                   of the merge of all wires that it ends in; 0 if the merge is
+//                                    not taken apart, see final_merge.h;
 //     front_levels, front_slots      levels of codelets, and slots, in front of that merge;
 //     cone_columns, cones            columns of P whose light cone is taken as one, and the cones.
 //
-// Its tables are functions of a number: codelet, spread, shape, pair, in_round (the comparators of
-// each round, by thread), merge_slot (the slots of the merge, by level and then from wire 0 on),
-// and listed, the codelets of each light cone; the last list has all. level_bounds(list) points to
-// where in `listed` the list begins and each of its levels ends. with_code_of(codelet, use) calls
-// use(code, spread), see codes.h, with the code of the codelet's shape and the spread of its wires.
+// Its tables are functions of a number:
+//
+//     codelet, spread, shape, pair
+//     in_round                       the comparators of each round, by thread;
+//     merge_slot                     the slots of the merge, by level and then from wire 0 on;
+//     listed                         the codelets of each light cone; the last list has all.
+//
+// level_bounds(list) points to where in `listed` the list begins and where its levels end.
+// with_code_of(codelet, use) calls use(code, spread), see codes.h, with the code of the codelet's
+// shape and the spread of its wires.
 template <class TheNetwork, class TheRelaxation>
 struct Plan : TheNetwork {
     using Relaxation = TheRelaxation;
@@ -76,8 +80,8 @@ struct Plan : TheNetwork {
 template <class Plan>
 constexpr int64_t merge_comparators = Plan::merge_layers * Plan::wires / 2;
 
-// Numbers that the keys pass leaves of a sample: its weights by slot, and of a merge that is taken
-// apart the weights by level and the item of each rank.
+// Numbers that the keys pass leaves of a sample: its weights by slot. For a merge that is taken
+// apart also its weights by level, and the item of each rank.
 template <class Plan>
 constexpr int64_t kept_numbers =
     arrays<typename Plan::Relaxation> * Plan::slots +
@@ -90,7 +94,7 @@ __device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
                                                  Plan::slots);
 }
 
-// Those of its merge, by level.
+// The weights of its merge, by level.
 template <class Plan, class T>
 __device__ inline Mixes<T> merge_of(T *weights, int64_t sample) {
     T *keep =

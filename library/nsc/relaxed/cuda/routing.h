@@ -1,16 +1,17 @@
 // The routing pass on a GPU: payloads, losses and their gradients through the codelets.
 //
 // NVRTC takes most of its time for the backward routing, so one function serves both directions.
-// The gradient of a weight is the product of two differences: of what runs forwards, in front of
-// the comparator, and of what runs backwards, behind it. In a reversed routing payload and
-// gradient change places. What a codelet loads is kept for the way back: in shared memory up to 16
-// wires, in memory of the call beyond. The last codelets run only if a call asks for their result.
+// The rows that a codelet loads are kept for the way back: in shared memory up to 16 wires, in
+// memory of the call beyond. The last codelets run only if a call asks for their result.
 //
-// Three designs were counted and not kept, on bitonic 1024. To share the difference between mix
-// and gradient takes 6.9 instructions of a warp instead of 4.9 forward, and 29 instead of 24
-// backward. On tensor cores, with a float32 as two parts of TF32, a codelet takes 1.2 times fewer
-// instructions, but errors of P grow from 7e-7 to 5e-6. To keep the rows of every second stage
-// would halve what is kept, but the other rows find no room beside the tile.
+// Three designs were counted and not kept, on bitonic 1024:
+//
+// - Sharing the difference between mix and gradient takes 6.9 instructions of a warp instead of 4.9
+//   forward, and 29 instead of 24 backward.
+// - On tensor cores, with a float32 as two parts of TF32, a codelet takes 1.2 times fewer
+//   instructions, but errors of P grow from 7e-7 to 5e-6.
+// - Keeping the rows of every second stage alone would halve the kept memory, but the other rows
+//   find no room beside the tile.
 #pragma once
 
 #include <nsc/relaxed/cuda/codelets.h>
@@ -19,7 +20,7 @@
 
 namespace nsc::cuda {
 
-// Fills the tile with columns of the unit matrix, or with those of ranks. Their ones are
+// Fills the tile with columns of the unit matrix, or with the columns of ranks. Their ones are
 // `unit_entry`.
 template <class Plan, class real>
 __device__ __forceinline__ void load_unit_columns(const Tile<Plan, real> &tile, real unit_entry) {
@@ -42,8 +43,8 @@ __device__ __forceinline__ void load_unit_columns(const Tile<Plan, real> &tile, 
     });
 }
 
-// This thread's part of the loss of a tile's columns, see loss_part, of a merge that is taken apart
-// or not.
+// This thread's part of the loss of a tile's columns, see loss_part, whether the merge is taken
+// apart or not.
 template <bool backward, class Plan, class real>
 __device__ __forceinline__ double loss_of(const Tile<Plan, real> &tile, bool parted, int32_t slice,
                                           const MergeProducts<real> &products, real *share_grad) {
@@ -61,7 +62,7 @@ __device__ __forceinline__ double loss_of(const Tile<Plan, real> &tile, bool par
     return loss_part<backward>(tile, share_grad);
 }
 
-// Clears what the columns of a tile give to the merge, if that is taken apart.
+// Clears the products that the columns of a tile give to the merge, if that is taken apart.
 template <class Plan, class real>
 __device__ __forceinline__ void clear_products(const Tile<Plan, real> &tile, bool parted,
                                                int32_t slice, const MergeProducts<real> &products) {
@@ -111,10 +112,12 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
 // The payload runs forwards and the gradient of the result backwards; in a reversed routing it is
 // the other way round. So one function serves both directions.
 //
-// forwards, backwards: what runs so, where it is a tensor. losses: of a loss, a part for each
-// sample and chunk. weight_grads: for each sample and chunk, a place for each slot. payload_grad:
-// as the payload, or null; of a loss, the gradient of its shares. kept: for each tile of the grid,
-// memory for the rows that its codelets load. products: of a merge that is taken apart.
+//     forwards, backwards  the operands that run so, where they are tensors;
+//     losses               of a loss, a part for each sample and chunk;
+//     weight_grads         for each sample and chunk, a place for each slot;
+//     payload_grad         as the payload, or null; of a loss, the gradient of its shares;
+//     kept                 for each tile of the grid, memory for the rows that its codelets load;
+//     products             of a merge that is taken apart.
 template <class Plan, class real>
 __device__ __forceinline__ void route_backward(
     const Call<real> &call, Tensor<real> forwards, Tensor<real> backwards,
@@ -123,7 +126,7 @@ __device__ __forceinline__ void route_backward(
     const bool parted = is_parted<Plan>(call.routing);
     Tile<Plan, real> tile(call, levels_of<Plan>(parted));
     kept = kept_rows_of(tile, kept, kept_rows);
-    // Where nobody reads what the last level leaves, it does not run.
+    // The last level does not run where nobody reads its results.
     const bool needs_last =
         tile.levels == 0 || is_loss(call.routing) || (payload_grad && call.gradient_first);
     for (int32_t task = Tile<Plan, real>::number(); task < tile.tasks;
@@ -159,7 +162,7 @@ __device__ __forceinline__ void route_backward(
                 read_rows(tile, rows_of(tile, backwards.start, backwards.stride));
             Tile<Plan, real>::wait();
             run_backward(tile, kept, weight_grad);
-            // All threads waited behind the last level, and each loads the rows again that it
+            // All threads waited behind the last level. Each thread loads again the rows that it
             // writes.
             if (payload_grad && !call.gradient_first && !is_loss(call.routing))
                 write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));

@@ -16,7 +16,7 @@ struct InPlace {
     Spread spread;
 };
 
-// Rows in place. A copy of each that is loaded is kept.
+// Rows in place. A copy of each loaded row is kept.
 template <class Row, int32_t pitch, class Spread>
 struct Keeping {
     using row = Row;

@@ -6,8 +6,8 @@
 namespace nsc::cuda {
 
 // Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the
-// place of the first parts. A thread adds those of one slot. With products of a merge, threads
-// behind these add those of one of its comparators, which have no parts.
+// place of the first parts. A thread adds the parts of one slot. With products of a merge, each
+// thread behind these adds the products of one of the merge's comparators, which have no parts.
 template <class Plan, class real>
 __device__ inline void sum_chunks(int32_t batch, int32_t chunks, real *weight_grads,
                                   const real *weights, MergeProducts<real> products) {

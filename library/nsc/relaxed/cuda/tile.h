@@ -15,9 +15,9 @@ struct Tensor {
     int64_t stride;
 };
 
-// What is routed. The weights come twice, by two pointers, although both may point to the same: the
-// compiler then reads them again for the backward pass, instead of keeping them in registers from
-// the forward pass on.
+// The operands of a routing. The weights come by two pointers, although both may point to the same
+// numbers: the compiler then reads them again for the backward pass, instead of keeping them in
+// registers from the forward pass on.
 template <class real>
 struct Call {
     Routing routing;
@@ -35,10 +35,13 @@ struct Call {
     }
 };
 
-// A tile of columns, and this thread in it. Where a network has fewer wires than a tile has
-// columns, a tile has columns of several samples, and where a payload has no more columns than a
-// lane, of as many samples as it has lanes: `group` columns for each. A team of threads, one per
-// lane, runs a codelet; teams share the codelets of a level.
+// A tile of columns, and this thread in it. A tile has columns of several samples, `group` columns
+// for each, in two cases:
+//
+// - The network has fewer wires than the tile has columns.
+// - The payload has no more columns than a lane. Then the tile has as many samples as lanes.
+//
+// A team of threads, one per lane, runs a codelet; teams share the codelets of a level.
 template <class Plan, class real>
 struct Tile {
     static constexpr int32_t each = lane_columns<real>, width = Plan::tile_lanes * each;
@@ -49,7 +52,7 @@ struct Tile {
                                                                        : width;
     static_assert(teams == 1 || full_group == width, "teams share a tile of one sample");
 
-    // levels: those of codelets that are run, from the first on.
+    // levels: how many levels of codelets are run, from the first on.
     __device__ Tile(const Call<real> &call, int32_t levels)
         : call(call),
           levels(levels),
@@ -109,8 +112,8 @@ struct Tile {
             visit(row, lane_rows[row * Plan::tile_lanes]);
     }
 
-    // Calls visit(number of the codelet, its place in the list) for this team's codelets of some
-    // levels in turn, those of all levels or of the turns begin ... end - 1.
+    // Calls visit(number of the codelet, its place in the list) for this team's codelets, level by
+    // level: of all levels, or of the turns begin ... end - 1.
     template <class Visit>
     __device__ __forceinline__ void for_each_codelet(bool backwards, Visit visit) const {
         for_each_codelet(backwards, 0, levels, visit);
