@@ -106,8 +106,8 @@ def render_header(request: Request, schedule: Schedule, proof: Proof) -> Compile
         proof: that it does what it was compiled for.
     """
     head = head_of(request, schedule.network, proof)
-    network, of_wires = schedule.network, request.outputs(schedule.network.n)
-    outputs = [*range(network.n)] if of_wires is None else [*of_wires]
+    network, selected = schedule.network, request.outputs(schedule.network.n)
+    outputs = [*range(network.n)] if selected is None else [*selected]
     pairs = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
     is_straight = network.size <= STRAIGHT_LINE
     types = [C_TYPES[name] for name in request.dtypes]
@@ -134,7 +134,7 @@ def render_header(request: Request, schedule: Schedule, proof: Proof) -> Compile
         outputs=len(outputs),
         window=request.window and {"rows": request.window[0], "columns": request.window[1]},
         sample=count(network.n, "value"),
-        result_lines=_result_lines(None if of_wires is None else [*of_wires.values()]),
+        result_lines=_result_lines(None if selected is None else [*selected.values()]),
         of_one="the result is values[0]" if is_one else "result r is values[r]",
         of_row="its result is values[s]" if is_one else f"its result r is values[s * {len(outputs)} + r]",
         of_column="its result is values[s]" if is_one else "its result r is values[r * values_stride + s]",

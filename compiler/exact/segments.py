@@ -21,7 +21,7 @@ Segment = tuple[Codelet, ...]
 # up to so many. Only the needed results of a comparator count, as no others are compiled. The build takes at
 # most some three seconds for each type.
 STRAIGHT_OPERATIONS = 3100
-# Comparators of a function: the longer a function, the longer a compiler takes for each of its lines.
+# Comparators of a function: a compiler takes longer for a line the longer the function is.
 SEGMENT_COMPARATORS = 50
 
 

@@ -128,7 +128,7 @@ def merged(compare: Compare, a: Runs, b: Runs) -> Runs:
         a, b: (rows, length) wires.
 
     Returns:
-        The wires in the order of what comes out.
+        The wires in the order of the outputs, the smallest value first.
 
     Source: Batcher 1968; Knuth 5.3.4.
     """

@@ -121,7 +121,7 @@ def known_name(kind: str, network: Network) -> str:
 @cache
 def known_networks(kind: str) -> dict[str, Network]:
     """Return every network of `published` and `found` by its name."""
-    networks = [network for of_n in published(kind).values() for network in of_n]
+    networks = [network for group in published(kind).values() for network in group]
     networks += [entry.network for entry in found(kind)]
     networks.sort(key=lambda m: (m.n, m.size, m.depth))
     return {known_name(kind, network): network for network in networks}
@@ -186,7 +186,7 @@ def _pareto_points(networks: Iterable[Network]) -> dict[int, list[Network]]:
     """Return the networks that no other beats or equals in both counts, by n, the smallest first."""
     points: dict[int, list[Network]] = {}
     for network in sorted(networks, key=lambda m: (m.n, m.size, m.depth)):
-        of_n = points.setdefault(network.n, [])
-        if not of_n or network.depth < of_n[-1].depth:
-            of_n.append(network)
+        kept = points.setdefault(network.n, [])
+        if not kept or network.depth < kept[-1].depth:
+            kept.append(network)
     return points

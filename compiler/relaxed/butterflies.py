@@ -131,9 +131,9 @@ class _Joining:
     def joined(self) -> tuple[Butterfly, ...]:
         """Return the butterflies by the later layer of their first two comparators.
 
-        So each butterfly comes behind those it takes values from. Whatever comes before a cross or a funnel
-        comes before its first two comparators, which do not depend on each other. The last two of a fan have
-        the layer behind its first.
+        So each butterfly comes behind the butterflies that it takes values from. Comparators in front of a
+        cross or a funnel are in front of its first two comparators, which do not depend on each other. The
+        last two comparators of a fan are in the layer behind its first.
         """
         found: list[tuple[int, Butterfly]] = []
         for number in chain.from_iterable(self.layers):

@@ -37,9 +37,9 @@ MOST_SAMPLE_THREADS = 512
 # as many as it needs.
 FORWARD_THREADS_OF_WARP_TILES = 384
 FORWARD_THREADS = 512
-# Shared memory that a block has at most on any device (CUDA C++ Programming Guide, compute capability 9.0).
+# Most shared memory of a block on any device (CUDA C++ Programming Guide, compute capability 9.0).
 MOST_SHARED_BYTES = 227 << 10
-# A tile and the rows that are kept of it may take this much of it, so that a multiprocessor holds as many
+# A tile and its kept rows may take this much of the shared memory, so that a multiprocessor holds as many
 # warps as its registers allow, eight.
 MOST_TILE_BYTES = MOST_SHARED_BYTES // 8
 # Entries that a table in the text may have. A million entries take about ten seconds to compile.
@@ -76,7 +76,7 @@ class Merge:
 
     Attributes:
         front_levels, front_slots: levels of codelets, and slots, in front of it.
-        slots: of its comparators, by level and then from wire 0 on.
+        slots: the slots of its comparators, by level and then from wire 0 on.
     """
 
     front_levels: int

@@ -25,7 +25,7 @@ LONGEST = int(library.constant("most_comparators", "relaxed/network.h"))
 
 
 class Needed(IntEnum):
-    """The wires of a comparator that are needed behind it; a comparator of one is a half comparator."""
+    """The wires of a comparator that are needed behind it; a comparator with one is a half comparator."""
 
     BOTH = 0
     FIRST = 1

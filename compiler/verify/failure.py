@@ -32,9 +32,9 @@ class Mend:
 
     Attributes:
         kind: "insert" or "turn".
-        lo, hi: the comparator; of "turn" as it stands in the network.
-        layer: the layer of the comparator; of "insert" the layer that it stands in front of, which is the
-            depth where it comes last.
+        lo, hi: the comparator; for "turn", as it stands in the network.
+        layer: the layer of the comparator; for "insert", the layer in front of which it comes, or the depth
+            if it comes last.
     """
 
     kind: str

@@ -85,8 +85,8 @@ class Following:
         return low, high, fits
 
 
-# A merging network: compares two runs of wires, row by row, and returns the wires in the order of what comes
-# out; None if it does not merge runs of these lengths.
+# A merging network: compares two runs of wires, row by row, and returns the wires in the order of the
+# outputs; None if it does not merge runs of these lengths.
 Merger = Callable[[Compare, Runs, Runs], "Runs | None"]
 
 
@@ -200,7 +200,7 @@ def _merge(
     """Merge two runs as they are, or filled up to 2^k wires each.
 
     Returns:
-        The wires in the order of what comes out, and of which rows all comparators were the next ones.
+        The wires in the order of the outputs, and for each row whether all comparators were the next ones.
     """
     fits = np.ones(len(a), bool)
 

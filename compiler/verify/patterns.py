@@ -24,7 +24,7 @@ Flags = npt.NDArray[np.bool_]
 
 # A product is computed in pieces with rows of about this many bytes: 32 MB for 4,096 wires.
 _ROW_BYTES = 1 << 13
-# The least product that is parted by zeros: smaller ones take longer so.
+# The least product that is divided by numbers of zeros: a smaller product would take longer that way.
 _PARTED = 1 << 16
 # The first bytes of each row: most sets that are not a chain already fail there.
 _GLANCE = 64
@@ -231,7 +231,7 @@ class JoinRule:
 
     @cached_property
     def _up_to(self) -> Integers:
-        """How many of the numbers 0, 1, … below each one are zeros of an input that matters; (n + 2,)."""
+        """For each k from 0 to n + 1, how many numbers below k are numbers of zeros that matter; (n + 2,)."""
         matters = np.zeros(self.n + 2, dtype=np.int64)
         for rank in self.ranks.values():
             matters[rank : rank + 2] = 1

@@ -107,8 +107,8 @@ class _Function:
 class CudaModule:
     """The functions of a cubin on a device.
 
-    Loading asks the driver all that must be asked. The first call of a function may be captured in a CUDA
-    graph, where little else than launches is allowed.
+    Loading asks the driver all that launches need to know. The first call of a function may be captured in a
+    CUDA graph, where little else than launches is allowed.
 
     Args:
         name: the kernel's, for messages.

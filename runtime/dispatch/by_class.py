@@ -52,13 +52,13 @@ def relax_backward(
     def run(
         device: Implementation, part: Call, each: SizeClass
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        of_values = None if values_grad is None else _cut(values_grad, each, (1,))
-        of_routed = None if routed_grad is None else _cut(routed_grad, each, _axes_of_wires(call.routing))
-        if call.routing == "permutation" and of_routed is not None:
+        values_part = None if values_grad is None else _cut(values_grad, each, (1,))
+        routed_part = None if routed_grad is None else _cut(routed_grad, each, _axes_of_wires(call.routing))
+        if call.routing == "permutation" and routed_part is not None:
             if each.chosen is None:
-                of_routed = of_routed.clone(memory_format=torch.contiguous_format)
-            _zero_others(of_routed, each)
-        return device.relax_backward(part, of_values, of_routed, needs)
+                routed_part = routed_part.clone(memory_format=torch.contiguous_format)
+            _zero_others(routed_part, each)
+        return device.relax_backward(part, values_part, routed_part, needs)
 
     return _by_class(call, _empty_grads(call, needs), run)
 

@@ -134,15 +134,15 @@ def _loss_gradients(ctx: Any, grad: Tensor | None) -> tuple[Tensor | None, ...]:
     x, steepness, target, x_grad, steepness_grad, target_grad = ctx.saved_tensors
     grad = dense(grad) / x.shape[0] if ctx.is_mean else dense(grad)
     if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
-        of_samples = grad.expand(x.shape[0]) if ctx.is_mean else grad
-        return _by_operator((x, steepness, target, ctx.routing, ctx.spec), None, of_samples)
+        sample_grads = grad.expand(x.shape[0]) if ctx.is_mean else grad
+        return _by_operator((x, steepness, target, ctx.routing, ctx.spec), None, sample_grads)
     # A number serves gradients of any shape.
-    of_samples = grad if ctx.is_mean else grad.unsqueeze(-1)
-    of_steepness = None if steepness_grad is None else grad * steepness_grad
-    of_target = None
+    sample_grads = grad if ctx.is_mean else grad.unsqueeze(-1)
+    scaled_steepness_grad = None if steepness_grad is None else grad * steepness_grad
+    scaled_target_grad = None
     if target_grad is not None and has_gradient(ctx.routing):
-        of_target = of_samples.unsqueeze(-1) * target_grad
-    return of_samples * x_grad, of_steepness, of_target
+        scaled_target_grad = sample_grads.unsqueeze(-1) * target_grad
+    return sample_grads * x_grad, scaled_steepness_grad, scaled_target_grad
 
 
 def _by_operator(

@@ -111,8 +111,8 @@ def relax_backward(
     if functions is None:
         grads = reference_vjp(call, values_grad, routed_grad)
         inputs = (values_grad, routed_grad, x, steepness, payload)
-        of_payload = _own_copy(grads[2], *inputs) if has_gradient(routing) else None
-        return _own_copy(grads[0], *inputs), _own_copy(grads[1], *inputs), of_payload
+        payload_grad = _own_copy(grads[2], *inputs) if has_gradient(routing) else None
+        return _own_copy(grads[0], *inputs), _own_copy(grads[1], *inputs), payload_grad
     x = x.contiguous()
     x_grad = torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if needs[0] else None
@@ -149,8 +149,8 @@ def loss(
         check_values(call)
         losses = reference.relax(kernel, x, steepness, target, routing)[1]
         grads = reference_vjp(call, None, torch.ones_like(losses))
-        of_target = _own_copy(grads[2], target) if has_gradient(routing) else None
-        return losses, _own_copy(grads[0], x), _own_copy(grads[1], steepness), of_target
+        target_grad = _own_copy(grads[2], target) if has_gradient(routing) else None
+        return losses, _own_copy(grads[0], x), _own_copy(grads[1], steepness), target_grad
     x, target = x.contiguous(), target.contiguous()
     losses, x_grad = x.new_empty(x.shape[0]), torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if needs[0] else None

@@ -75,11 +75,11 @@ def through_loss(
     Gradients of the losses are multiplied in last: inside the kernels products could leave the normal
     numbers.
     """
-    _, x_grad, steepness_grad, of_target = loss(call)
+    _, x_grad, steepness_grad, target_grad = loss(call)
     assert steepness_grad is not None
     x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad
     if values_grad is not None:
-        of_values = backward(call._replace(payload=None, routing="none"), values_grad, None)
-        assert of_values[1] is not None
-        x_grad, steepness_grad = x_grad + of_values[0], steepness_grad + of_values[1]
-    return x_grad, steepness_grad, None if of_target is None else of_target * routed_grad.view(-1, 1, 1)
+        grads_of_values = backward(call._replace(payload=None, routing="none"), values_grad, None)
+        assert grads_of_values[1] is not None
+        x_grad, steepness_grad = x_grad + grads_of_values[0], steepness_grad + grads_of_values[1]
+    return x_grad, steepness_grad, None if target_grad is None else target_grad * routed_grad.view(-1, 1, 1)
