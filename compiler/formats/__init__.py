@@ -2,7 +2,7 @@
 
 Reading takes a text's format from its content, unless the user states it. A text that looks like several
 formats is read in each, and refused if it is not the same network in all that can read it. Comments before a
-network are passed over in every format, and further ones in those that are not JSON, CSV or XML.
+network are passed over in every format, and further comments in all formats but JSON, CSV and XML.
 `listing.settle` decides, once for all formats, what a text leaves open. If a text can be read in two ways,
 that is an error, which names the option that decides.
 
@@ -11,11 +11,11 @@ that is an error, which names the option that decides.
   text in which wire 0 is never used is an error if wire n is used, or if n is stated nowhere: state
   an index base of 0 or 1.
 - *Number of wires.* n stated twice must agree. If it is stated nowhere, it is the highest wire plus one,
-  provided that all wires up to that one are used; else an error lists those that are not. Wires above the
+  provided that all wires up to that one are used; else an error lists the unused ones. Wires above the
   highest used one cannot be seen: state n.
 - *A layer or a network per line.* ``layers`` is a layer per line: a line that touches a wire twice is
   a whole network and an error; ``json`` reads such a list. A newline in ``cn`` is a comma, and in
-  ``knuth``, ``pairs`` and ``code`` a space. Several networks in one file are an error where they can be told.
+  ``knuth``, ``pairs`` and ``code`` a space. Several networks in one file are an error where it shows.
 - *Flat or layered.* ``json`` goes by the nesting. Flat lists are relayered: each comparator as early
   as it can be. An empty list is an error unless n is stated.
 - *Reversed comparators* (lo > hi) leave the minimum on the higher wire, in every format.

@@ -17,8 +17,9 @@ from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.errors import LoweringError
 from nsc.wording import argument
 
-# Most columns of a tile, and the columns of P whose light cone is taken as one. A float32 tile, with two
-# columns a lane, then lies on half a warp. A whole warp would have 64 columns, which reach more codelets.
+# Columns of P whose light cone is taken as one, and columns of a float32 tile on more wires than this. Such a
+# tile has two columns a lane, so it lies on half a warp. On a whole warp it would have 64 columns, which
+# reach more codelets.
 TILE_COLUMNS = 32
 # Wires for each warp of a tile. Light cones leave a level few codelets, of which a warp takes two at a time,
 # so more warps would wait: on 128 wires two would take 1.23 times the time of their work, and four 1.96 times

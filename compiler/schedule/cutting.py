@@ -105,7 +105,7 @@ def cut(network: Network, halves: Halves | None = None) -> tuple[Codelet, ...]:
 
     The network is cut twice, from the first comparator on and from the last one back, and the cut with
     less work on P is kept. From the back, codelets near the inputs, where light cones are narrow, come
-    out smaller and those behind them fuller. A network of more comparators than CUT_TWICE, whose P takes
+    out smaller, and later codelets fuller. A network of more comparators than CUT_TWICE, whose P takes
     gigabytes, is cut from the first comparator on.
 
     Args:

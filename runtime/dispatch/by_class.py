@@ -1,8 +1,8 @@
-"""Size classes: samples of few entries, called by the kernel of the network's first wires.
+"""Size classes: samples of few entries, run by the kernel of the network's first wires.
 
-It implements the operators for calls that have size classes, as a device does for others. The operands of a
-class's kernel are cut out of the call's tensors, and its results put back. P is 0 where a sample has no such
-rank or entry.
+The functions implement the operators for calls that have size classes, as a device does for other calls. The
+operands of a class's kernel are cut out of the call's tensors, and its results are put back. P is 0 at ranks
+and entries that a sample does not have.
 """
 
 from __future__ import annotations
