@@ -27,7 +27,7 @@ class Head:
         purpose: such as "sorting of 16 values".
         command: what makes the package again.
         version: of nsc.
-        proof: what is proved, by what.
+        proof: what is proved, and by which method.
         network: what was compiled.
     """
 

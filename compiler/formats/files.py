@@ -311,6 +311,6 @@ def save(content: bytes, path: Path) -> None:
             raise NotADirectoryError(f"{place.parent} is no folder: make it first")
         write_whole(place, content)
     except (OSError, ValueError) as error:
-        # Not its file: what is written first, beside the path, has a name that tells nothing.
+        # Not the error's own file: a temporary file beside the path, whose name tells nothing.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise NetworkError(f"cannot write {path}: {reason}") from None

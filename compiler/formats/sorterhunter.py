@@ -80,7 +80,7 @@ def _parse_log(text: str, progress: Progress) -> Listing:
 
 
 def _is_cut(line: str) -> bool:
-    """Say whether a line is the beginning of a network, be it one character of it."""
+    """Say whether a line is the beginning of a network, even only one character of it."""
     begins = line.startswith(_BEGINNING) or (line != "" and _BEGINNING.startswith(line))
     return begins and not line.endswith("}")
 

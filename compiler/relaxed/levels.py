@@ -213,7 +213,7 @@ def split_before(schedule: Schedule, last: int) -> tuple[Schedule, int]:
     """Cut a network anew, so that no codelet is on both sides of its last layers, which are a merge.
 
     A codelet of 2^k wires takes k layers of a merge. The layers are shared out, so that no level has codelets
-    of few wires, of which there are many.
+    of few wires, which would be many.
 
     Returns:
         The schedule, and how many codelets it has in front of these layers.

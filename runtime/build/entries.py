@@ -101,7 +101,7 @@ def clear(folder: Path, older_than: float = 0) -> tuple[list[Entry], list[Entry]
 
 
 def _entry(name: str, what: str, paths: list[Path]) -> Entry:
-    """Return an entry of which other processes may write or remove files meanwhile."""
+    """Return an entry, whose files other processes may write or remove meanwhile."""
     paths.sort(key=lambda path: (path.name.startswith("."), path.suffix != ".json"))
     folders = [path for path in paths if not path.is_symlink()]
     inside = [Path(top, file) for path in folders for top, _, files in os.walk(path) for file in files]

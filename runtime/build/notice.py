@@ -27,7 +27,7 @@ def silence() -> Iterator[None]:
 
 @contextmanager
 def notice(what: str) -> Iterator[None]:
-    """Show what is done on standard error, if that is a terminal and once it takes long.
+    """Show on standard error what is done, if that is a terminal and once the work takes long.
 
     The line is removed in the end.
     """

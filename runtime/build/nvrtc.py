@@ -150,7 +150,7 @@ def whole(cubin: bytes) -> bytes:
 
 
 def _elf_length(binary: bytes) -> int:
-    """Return where the last table of an ELF file ends by its header; 0 for what is no ELF file.
+    """Return where the last table of an ELF file ends by its header; 0 if it is no ELF file.
 
     Source: the System V ABI, chapter 4, ELF header, with the fields of 64-bit objects.
     """

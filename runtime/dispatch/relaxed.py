@@ -311,7 +311,7 @@ def _loss_of(device: Implementation) -> Callable[..., Any]:
 
 
 def _without_none(results: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
-    """Return results of an operator, of which none may be missing."""
+    """Return the results of an operator; none of them may be missing."""
     *others, last = results
     assert others[0] is not None
     return *others, others[0].new_empty(0) if last is None else last

@@ -40,7 +40,7 @@ struct Values {
     NSC_STEP static void order(Item &a, Item &b) { order_items(a, b); }
 };
 
-// Integers of `bytes` with a sign, and the integers that hold such a one and an index.
+// Integers of `bytes` with a sign, and the integers that hold one of these and an index.
 template <int bytes>
 struct IntegersOf;
 template <>
