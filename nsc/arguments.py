@@ -1,8 +1,8 @@
 """Arguments: which objects count as numbers, truth values or names, the same in every room.
 
 A whole number is any object with `__index__`; a real number is any `numbers.Real`. Both include NumPy's
-numbers and arrays without axes, and become Python's int or float. A bool is not a number, nor is its NumPy
-or torch equivalent; these, without axes, are the truth values. A name is a str that a table has.
+numbers and arrays without axes, and become Python's int or float. A bool is not a number. Truth values are
+Python's bool and, without axes, its NumPy and torch equivalents. A name is a str that a table has.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def wholes(values: object) -> tuple[int, ...] | None:
         return None
     try:
         given = tuple(values)
-    except TypeError:  # an array of no axis, which says that it is iterable
+    except TypeError:  # an array without axes: it has `__iter__`, which fails
         return None
     numbers = given if {*map(type, given)} == {int} else tuple(map(whole, given))
     return None if None in numbers else numbers  # type: ignore[return-value]
@@ -102,7 +102,7 @@ def integer(name: str, value: object, error: type[NscError]) -> int:
 
 
 def flag(name: str, value: object, error: type[NscError]) -> bool:
-    """Return the value of an argument that switches something on. A text such as "no" does not.
+    """Return the value of a True or False argument as a bool. A text such as "no" is refused.
 
     Raises:
         error: the value is not a bool.
@@ -115,7 +115,7 @@ def flag(name: str, value: object, error: type[NscError]) -> bool:
 
 
 def names(value: str | Iterable[str]) -> tuple[str, ...]:
-    """Return one name or several as a tuple; of anything else a tuple of it, which checks of names refuse.
+    """Return one name or several as a tuple; anything else in a tuple, which checks of names refuse.
 
     >>> names("float32"), names(["int8", "int16"])
     (('float32',), ('int8', 'int16'))
@@ -127,7 +127,7 @@ def names(value: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def is_name(value: object, names: Iterable[str]) -> TypeGuard[str]:
-    """Return whether a value is one of some names. It may be of any type, one without a hash too.
+    """Return whether a value is one of some names. The value may have any type, even one without a hash.
 
     >>> is_name("a", {"a": 1}), is_name("b", {"a": 1}), is_name(["a"], {"a": 1})
     (True, False, False)

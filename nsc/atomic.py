@@ -13,11 +13,11 @@ def write_whole(place: Path, content: str | bytes, rights: int | None = None) ->
 
     Args:
         place: the file.
-        content: bytes, or a text that is written as UTF-8 with the ends of lines that it has.
-        rights: of the file; None: those that it has, or of a new file.
+        content: bytes, or a text that is written as UTF-8 with its own line ends.
+        rights: of the file; None: the rights that it has, or the rights of a new file.
 
     Raises:
-        OSError: the file cannot be written; what was there is unchanged, and nothing is left beside it.
+        OSError: the file cannot be written; an old file is unchanged, and nothing is left beside it.
     """
     beside = place.with_name(f".{uuid.uuid4().hex}.tmp")
     try:

@@ -25,24 +25,24 @@ __all__ = ["deploy"]
 def deploy(model: ExportedProgram | Operator, file: str | Path) -> Path:
     """Write the C++ source of the operators that a model calls, for programs of torch without Python.
 
-    The source's first lines say how a library is built of it, with libtorch and no other file of nsc. A
-    program loads the library, then the model, as AOTInductor packages it. The operators run on processors;
-    results have the bits of Python's where compiler and flags are the same.
+    The source's first lines say how a library is built from it, with libtorch and no other file of nsc. A
+    program loads the library, then the model, as AOTInductor packages it. The operators run on processors.
+    With the same compiler and flags, results have the same bits as in Python.
 
     Args:
-        model: what torch.export returned; or a Sorter or a Selector, for all models that call it.
-        file: the file to write, NAME.cpp. One that nsc wrote is replaced.
+        model: a program that torch.export returned; or a Sorter or a Selector, for all models that call it.
+        file: the file to write, NAME.cpp. A file that nsc wrote is replaced.
 
     Returns:
         The file.
 
     Raises:
-        LoweringError: a model that calls no operator of nsc, or one without kernels for processors; no such
-            name of a file; or the file cannot be written, or nsc did not write it.
+        LoweringError: a model that calls no operator of nsc, or an operator without kernels for processors; a
+            file name other than NAME.cpp; or a file that cannot be written, or that nsc did not write.
 
-    Cost: a build takes 5 to 10 seconds a kernel. Beside a relaxed kernel an exact one is built for each type
-    of values that the model sorts exactly; an operator's, for the types that its relaxed methods serve.
-    torch sorts other types.
+    Cost: a build takes 5 to 10 seconds a kernel. Beside a relaxed kernel an exact kernel is built for each
+    type of values that the model sorts exactly. For an operator these are the types that its relaxed methods
+    serve. torch sorts other types.
 
     >>> import tempfile
     >>> import nsc
@@ -53,7 +53,7 @@ def deploy(model: ExportedProgram | Operator, file: str | Path) -> Path:
     '/* sorting.cpp: operators of nsc for programs of torch that have no Python.'
     """
     place = path_of("a deployed source", file, LoweringError)
-    # The name stands in a command of the source's first lines.
+    # The name appears in a command in the source's first lines.
     if not re.fullmatch(r"\w+\.cpp", place.name, re.ASCII):
         raise LoweringError(
             f"a deployed source is a file NAME.cpp, NAME of letters, digits and _, got {place.name!r}"

@@ -33,7 +33,7 @@ class VerificationError(NscError):
         self.failing_input = tuple(failing_input)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickled as other exceptions are, by its message alone, it could not be read again.
+        # By default an exception is pickled with its message alone, and this one could not be read again.
         return type(self), (str(self), self.counterexample, self.failing_input)
 
 
@@ -87,7 +87,7 @@ class OperandTypeError(NscError, TypeError):
     """An operator's argument of a dtype that the operator does not take."""
 
 
-# What installs PyTorch beside an nsc that is installed, for GPUs or, much smaller, for CPUs alone.
+# The command that installs PyTorch beside an installed nsc, for GPUs or, much smaller, for CPUs alone.
 INSTALL_TORCH = (
     "pip install 'sortnets[torch]'; without a GPU add --extra-index-url https://download.pytorch.org/whl/cpu"
 )
@@ -95,7 +95,7 @@ INSTALL_TORCH = (
 
 @contextmanager
 def torch_needed(name: str) -> Iterator[None]:
-    """Import what needs torch, in a `with`; without torch the error is one line that names the command.
+    """Wrap imports that need torch; without torch the error is one line with the command that installs it.
 
     Raises:
         ModuleNotFoundError: torch is not installed.

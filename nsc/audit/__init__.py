@@ -1,1 +1,1 @@
-"""Audit: what a package claims, and what its built kernel does."""
+"""Audit: the claims of a package, and checks of its built kernel against them."""

@@ -1,4 +1,4 @@
-"""Check: what a run of a built kernel showed; and what a package claims, with the check of its kernel."""
+"""Check: the outcome of running a built kernel. Claim: what a package says, with the check of its kernel."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from nsc.compiler.verify import Budget, Emitted, Property
 
 @dataclass(frozen=True)
 class Check:
-    """What one part of a built kernel did on the inputs that it was run on.
+    """The outcome of running one part of a built kernel on some inputs.
 
     Attributes:
         part: the part, in words.
         dtype: the type of its values.
         inputs: number of inputs that came out right; 0: none was run.
         what: the kind of inputs, in words; where none was run, the reason.
-        complete: whether right results on them prove a kernel that only compares and exchanges; None: no
-            inputs would.
+        complete: whether right results on these inputs prove a kernel that only compares and exchanges; None:
+            no inputs prove this kernel.
         wrong: what came out wrong, in words; None: nothing.
     """
 
@@ -51,12 +51,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a package claims.
+    """The claim of a package: its network has a property.
 
     Attributes:
         network: its network.
-        property: what this was proved to do.
-        check: builds and runs its kernel, and yields what each part did.
+        property: the property that the network was proved to have.
+        check: builds and runs the package's kernel, and yields the check of each part.
     """
 
     network: Network

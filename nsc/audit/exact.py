@@ -10,12 +10,12 @@ import numpy.typing as npt
 from nsc.compiler.verify import Run
 from nsc.runtime.exact.kernel import ExactKernel, Layout
 
-# Most numbers of a batch of inputs that a kernel sorts in every way, and not in one.
+# Most numbers of a batch that a kernel sorts in every way; it sorts a larger batch in one way.
 _MOST_IN_EVERY_WAY = 1 << 20
 
 
 def run_in_every_way(exact: ExactKernel, dtype: str) -> Run:
-    """Return what runs an exact kernel, for `check_emitted`; an index is -1 where two ways differ.
+    """Return a function that runs an exact kernel, for `check_emitted`; an index is -1 where two ways differ.
 
     The ways: samples as rows and as columns, with places and without, ascending and, if all values are
     sorted, descending.
@@ -48,7 +48,7 @@ def run_in_every_way(exact: ExactKernel, dtype: str) -> Run:
             return values, places
         others = [call(x, False, "int32"), call(x, True, None), call(x, False, None)]
         if outputs == n:
-            # Of opposite numbers the largest comes first, and places stay.
+            # Sorted descending, the negated numbers come out in the same places.
             opposite, indices = call(np.negative(x), True, "int64", descending=True)
             others.append((np.negative(opposite), indices))
         same = np.ones(values.shape, bool)
@@ -62,9 +62,9 @@ def run_in_every_way(exact: ExactKernel, dtype: str) -> Run:
 
 
 def on_negatives(run: Run) -> Run:
-    """Return what runs a kernel of floats on -2 and -1, then on -1 and 1, in the place of 0 and 1.
+    """Return a function that runs a kernel of floats on -2 and -1, then on -1 and 1, in the place of 0 and 1.
 
-    The bits of negative numbers are in the opposite order. An index is -1 where the two differ.
+    The bits of negative numbers are in the opposite order. An index is -1 where the two runs differ.
     """
 
     def run_twice(inputs: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

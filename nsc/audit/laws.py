@@ -1,10 +1,10 @@
-"""Laws of relaxed kernels: results and gradients on random samples are those of the plain reference.
+"""Laws of relaxed kernels: results and gradients on random samples equal the reference's, within errors.
 
 Near a tie P and gradients magnify the rounding errors of the values, so no number of digits is right for all
 inputs. The reference therefore runs in float64 as it is, and then some times with a random error in each
-product. How far these runs lie from the first shows how far a right kernel may lie.
+product. The spread of these runs around the first shows how far a right kernel may lie from it.
 
-Source: Vignes 1993, for errors put in.
+Source: Vignes 1993, for injected errors.
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ from nsc.runtime.relaxed import cpu, reference
 from nsc.runtime.relaxed.call import Call, real_of
 from nsc.runtime.relaxed.kernel import Kernel
 
-# Samples at once: more than two registers have lanes, so that some lanes of a kernel are idle. Their matrices
-# P have so many numbers at most, and the matrices that a loss is worked out of.
+# - samples at once: more than two registers have lanes, so that some lanes of a kernel are idle;
+# - the most numbers of their matrices P;
+# - the most numbers of the matrices that a loss is computed from.
 _SAMPLES, _MOST_OF_P, _MOST_OF_A_LOSS = 33, 1 << 22, 1 << 20
-# Runs of the reference, and the size of an error, in units in the last place of the kernel's type.
+# Runs of the reference, the first without errors, and the size of an injected error, in units in the last
+# place of the kernel's type.
 _RUNS, _UNITS = 5, 2
-# A kernel may lie so many times as far from the first run as the others. A weight is within four
-# units and a mix within one, so right kernels lie no further than the runs, and mostly at a tenth. The rest
-# is for chance: a run has less than 1/64 of its usual error once in 80 times, and all four of them once in
-# 4e7 times.
+# Allowed error of a kernel: so many times the spread of the reference's runs. A kernel's weight is within
+# four units and a mix within one, so right kernels stay within 1 spread, and mostly within 0.1. The rest is
+# for chance: one run has less than 1/64 of its usual error once in 80 times, and all four runs once in 4e7
+# times.
 _MARGIN = 64
-# The error of what is worked out of the same P in two ways, in units and as a part of the error of an entry.
+# The allowed difference of two results that are computed from the same P in two ways, in errors of an entry.
 _SAME_P = 16
 
-# What breaks a law, in words, and whether it holds.
+# The breach of a law in words, and whether the law holds.
 _Law = tuple[str, bool]
 
 
 class _Operands(NamedTuple):
-    """Operands of a call: x (batch, n), steepness (batch,), and what the routing takes (batch, …), if any."""
+    """Operands of a call: x (batch, n), steepness (batch,), and the routing's payload (batch, …), if any."""
 
     x: Tensor
     steepness: Tensor
@@ -62,9 +64,13 @@ def samples_of(n: int) -> int:
 def broken_law(kernel: Kernel, real: str) -> str | None:
     """Return what a registered kernel does wrong on random samples, in words; None: nothing was seen.
 
-    Values, all routings and their gradients are those of the reference. A loss is that of P, and so is its
-    gradient; of many wires there are neither P nor losses. A sample has the same results alone, and a
-    gradient is the same without the steepness's.
+    The laws:
+
+    - values, all routings and their gradients equal the reference's;
+    - a loss and its gradient equal the loss and the gradient computed from P (a network of many wires has
+      neither P nor losses);
+    - a sample has the same results alone as in a batch;
+    - a gradient is the same whether or not the steepness's gradient is asked for.
     """
     n, dtype, random = kernel.n, getattr(torch, real), torch.Generator().manual_seed(kernel.n)
     count = samples_of(n)
@@ -77,7 +83,7 @@ def broken_law(kernel: Kernel, real: str) -> str | None:
     steepness[3:4] *= 32
     operands = _Operands(x.to(dtype), steepness.to(dtype))
     along = _Operands(_normal(random, count, n), _normal(random, count) / 4)
-    # An entry of P has two roundings a layer each time that it is worked out of the same weights.
+    # An entry of P has two roundings a layer each time that it is computed from the same weights.
     bound = _SAME_P * (2 * kernel.depth + 8) * torch.finfo(dtype).eps
     routings = list(ROUTINGS.values())
     if n >= MANY_WIRES:
@@ -103,7 +109,7 @@ def _normal(random: torch.Generator, *shape: int) -> Tensor:
 def _forward(
     kernel: Kernel, routing: Routing, operands: _Operands
 ) -> tuple[tuple[Tensor, Tensor], Tensor | None]:
-    """Return the values and what is routed, and all that can be kept for the gradients."""
+    """Return the values and the routed results, and all numbers that can be kept for the gradients."""
     library = kernel.library()
     assert library is not None
     count = library.functions[real_of(operands.x.dtype)].kept(routing.code, len(operands.x))
@@ -150,7 +156,8 @@ class _Rounding(TorchFunctionMode):
         result = function(*arguments, **(options or {}))
         if function is not torch.Tensor.mul:
             return result
-        # Not the product of a dual number and errors, which have no derivative: torch takes 1 ms for it.
+        # Both parts are multiplied directly. Torch's product of a dual number and errors, which have no
+        # derivative, would take 1 ms.
         value, change = _parts(result)
         errors = 1 + self._error * _normal(self._random, *value.shape)
         errors[: len(value) // _RUNS] = 1
@@ -160,7 +167,7 @@ class _Rounding(TorchFunctionMode):
 def _by_reference(
     kernel: Kernel, routing: str, at: _Operands, along: _Operands, dtype: torch.dtype
 ) -> tuple[_Dual, _Dual]:
-    """Return the values, and what is routed."""
+    """Return the values, and the routed results."""
 
     def repeated(each: Tensor | None, change: Tensor | None) -> Any:
         if each is None:
@@ -184,7 +191,7 @@ def _laws_of_a_routing(
 ) -> Iterator[_Law]:
     (count, n), dtype = operands.x.shape, operands.x.dtype
     random, shape, eps = torch.Generator().manual_seed(routing.code), (count, n, 3), torch.finfo(dtype).eps
-    # What the routing mixes, and the weights of the results in a sum.
+    # The operand that the routing mixes, and the weights of the results in a sum.
     columns = _normal(random, *shape).to(dtype)
     of_values, of_routed = _normal(random, count, n).to(dtype), _normal(random, *shape).to(dtype)
     if routing.payload is Payload.COLUMNS:
@@ -224,13 +231,13 @@ def _laws_of_a_routing(
 
 
 def _is_near(got: Tensor, runs: Tensor, eps: float, sizes: Tensor | None = None) -> bool:
-    """Return whether results lie no further from the reference's than rounding brings them.
+    """Return whether results lie no further from the reference's than rounding explains.
 
     Args:
         got: (batch, …).
-        runs: what the reference's runs have in its place, (runs, batch, …).
+        runs: the same results of the reference's runs, (runs, batch, …).
         eps: of the kernel's type.
-        sizes: the sizes of the numbers that were added up (batch,); None: of the results.
+        sizes: the sizes of the numbers that were added up (batch,); None: the sizes of the results.
     """
     chance = _largest((runs - runs[0]).abs().amax(0))
     sizes = _largest(runs[0]) if sizes is None else sizes
@@ -246,7 +253,7 @@ def _laws_of_batches(
     gradients: list[Tensor],
     bound: float,
 ) -> Iterator[_Law]:
-    """Compare results and gradients with those of a sample alone, and without the steepness's."""
+    """Compare results and gradients with a call of one sample alone, and without the steepness's gradient."""
     what, first = f"the routing {routing.name!r}", operands.first(1)
     for got, alone in zip(results, _forward(kernel, routing, first)[0], strict=True):
         yield f"{what} is another for a sample alone", _is_close(got[:1], alone, bound)
@@ -296,11 +303,11 @@ def _random_target(n: int, routing: Routing, x: Tensor) -> Tensor:
 
 
 def _is_close(got: Tensor, wanted: Tensor, bound: float) -> bool:
-    """Return whether results differ by such a part of 1 and of the sample's largest number at most."""
+    """Return whether results differ by at most `bound` · (1 + the sample's largest number)."""
     return bool((_largest(got - wanted) <= bound * (1 + _largest(wanted))).all())
 
 
 def _largest(numbers: Tensor) -> Tensor:
-    """Return the size of the largest number of each sample, 0 if it has none, NaN where one is."""
+    """Return the largest absolute number of each sample: 0 if it has no numbers, NaN if one is NaN."""
     numbers = numbers.abs().reshape(len(numbers), -1)
     return torch.nn.functional.pad(numbers, (0, 1)).amax(1)

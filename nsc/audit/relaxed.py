@@ -1,4 +1,4 @@
-"""Checks of built relaxed kernels, and of the exact kernels of their tasks, which calls run."""
+"""Checks of built relaxed kernels, and of the exact kernels that their packages call too."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from nsc.runtime.relaxed.library import Functions
 
 _Reals = npt.NDArray[np.floating]
 
-# Takes ten times as long for an input as an exact kernel.
+# The part's name in reports. An input takes ten times as long as with an exact kernel.
 _RELAXED = "values and P"
 # The same where there are too many wires for P.
 _RELAXED_OF_MANY = "values and ranks"
-# Comparators whose inputs differ by 1 or more have the weights 0 and 1 here, within 1e-19, in both types and
-# for every relaxation.
+# At this steepness a comparator whose inputs differ by 1 or more has the weights 0 and 1 within 1e-19, in
+# both types and for every relaxation.
 _STEEP = 1e20
-# Most numbers of the matrices P that are looked at for each batch of 0-1 inputs, but for the first matrix.
+# Most numbers of the matrices P that are checked for each batch of 0-1 inputs; the first matrix always is.
 _MOST_OF_P = 1 << 20
 
 
 def relaxed_claim(files: Mapping[str, str]) -> Claim:
-    """Return what a package of a relaxed network claims.
+    """Return the claim of a package of a relaxed network.
 
     Raises:
         PackageError: nsc did not write the files, or they were changed since.
@@ -48,10 +48,10 @@ def relaxed_claim(files: Mapping[str, str]) -> Claim:
 
 
 def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget) -> Iterator[Check]:
-    """Run the built CPU kernel, and the exact kernel of its task; yield what each part did, for each type.
+    """Run the built CPU kernel and the exact kernel of its task; yield a check of each part, for each type.
 
-    Values and P are compared at a steepness that makes them exact. What no such steepness shows, as mixes and
-    gradients, is compared with the plain reference on random samples.
+    Values and P are compared at a steepness that makes them exact. Mixes and gradients, which such a
+    steepness does not show, are compared with the plain reference on random samples.
 
     Raises:
         PackageError: the package has no CPU kernel.
@@ -92,26 +92,27 @@ def _check_laws(kernel: Kernel, real: str) -> Check:
 
 
 def _run_exactly(kernel: Kernel, functions: Functions, real: str, wires: list[int], ranks: list[int]) -> Run:
-    """Return what runs a kernel where it must be exact, for `check_emitted`: its values, and P by its rows.
+    """Return a function for `check_emitted` that runs a kernel where it must be exact: values, and rows of P.
 
-    A network of many wires has its ranks in the place of P, which would take 256 MB or more.
+    For a network of many wires ranks are checked in the place of P, which would take 256 MB or more.
 
-    A 0-1 input stands for the numbers 1 … n in the order in which a stable sort puts it, and again with the
-    infinities at both ends. An index is -1 where a value or a row of P is wrong.
+    A stable sort gives each entry of a 0-1 input its rank. The kernel runs on the ranks as numbers 1 … n, and
+    again with the infinities in the place of 1 and n. An index is -1 where a value or a row of P is wrong.
 
     Args:
-        kernel: what runs.
+        kernel: the kernel that runs.
         functions: its functions for the type `real`.
-        wires: those of the results.
-        ranks: the rank of each.
+        wires: the wires of the results.
+        ranks: the rank that each wire carries.
     """
     n, steepness = kernel.n, np.array(_STEEP, real)
-    # Of each wire that is a result its rank, from 1 on, as a payload whose result are ranks of items.
+    # Each result's wire has its rank, from 1 on, as payload. The transposed routing turns it into ranks of
+    # items.
     numbers = np.zeros((n, 1), real)
     numbers[wires, 0] = np.add(ranks, 1)
 
     def forward(routing: str, x: _Reals) -> tuple[_Reals, _Reals]:
-        """Return the values (batch, n), and what is routed (batch, n, m)."""
+        """Return the values (batch, n), and the routed payload (batch, n, m)."""
         routed = np.zeros((*x.shape, {"none": 0, "transposed": 1, "permutation": n}[routing]), real)
         values = np.empty_like(x)
         payload = (numbers.ctypes.data, 0, 1) if routing == "transposed" else (None, 0, 0)

@@ -18,12 +18,12 @@ from nsc.contract.manifest import NETWORK, FilterManifest
 from nsc.contract.windows import Mode, fold
 from nsc.runtime.exact.windows import FilterKernel, Images
 
-# The types of pixels that are checked: one whose values are compared as they are, and one that has keys. The
-# kernels of others come from the same text.
+# The types of pixels that are checked: uint8 values are compared as they are, float32 values by keys. The
+# kernels of other types come from the same text.
 CHECKED = ("uint8", "float32")
-# Columns of the images that are checked: fewer than a register has lanes, and more than two have.
+# Columns of the images that are checked: fewer than the lanes of a register, and more than the lanes of two.
 _COLUMNS = (3, 150)
-# By NumPy's names, what stands outside of an image.
+# NumPy's names of the modes.
 _PADDING = {
     Mode.REFLECT: "symmetric",
     Mode.NEAREST: "edge",
@@ -36,7 +36,7 @@ _OUTSIDE = 1
 
 
 def filter_claim(files: Mapping[str, str]) -> Claim:
-    """Return what a package of a filter claims of the network of a window.
+    """Return the claim of a package of a filter about the network of its window.
 
     Raises:
         PackageError: nsc did not write the files, or they were changed since.
@@ -51,10 +51,10 @@ def filter_claim(files: Mapping[str, str]) -> Claim:
 def _check(
     kernel: FilterKernel, manifest: FilterManifest, network: Network, property_: Property, budget: Budget
 ) -> Iterator[Check]:
-    """Run the kernels of CHECKED; yield what each did on windows, and on images in every mode.
+    """Run the kernels of CHECKED; yield the check of each on windows, and on images in every mode.
 
     Raises:
-        ToolchainError, BuildError: it cannot be built.
+        ToolchainError, BuildError: a kernel cannot be built.
     """
     for dtype in CHECKED:
         run = _run_windows(kernel, manifest, dtype)
@@ -65,10 +65,10 @@ def _check(
 
 
 def _run_windows(kernel: FilterKernel, manifest: FilterManifest, dtype: str) -> Run:
-    """Return what runs a kernel on windows that show whether it does the same as the network.
+    """Return a function that runs a kernel on windows, to compare it with the network.
 
-    The windows lie side by side, so that each lane has some, and again further down, once for each row of
-    results that a step may make.
+    The windows lie side by side, so that each lane has some. They are repeated further down, once for each
+    row of results that a step may make.
     """
     planes, rows, columns = _window_of(manifest)
 
@@ -81,7 +81,7 @@ def _run_windows(kernel: FilterKernel, manifest: FilterManifest, dtype: str) -> 
             ]
             for extra in range(MOST_ROWS)
         ]
-        # Results that differ are wrong, whatever they are.
+        # Results of equal windows that differ are wrong.
         same = (np.array(results) == results[0]).all(axis=0)
         return np.where(same, results[0], 2)[:, None], None
 
@@ -89,7 +89,7 @@ def _run_windows(kernel: FilterKernel, manifest: FilterManifest, dtype: str) -> 
 
 
 def _pushed_down(image: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """Return an image, as one of many with one channel, with its first row some times more."""
+    """Return an image with `rows` more copies of its first row, and with axes for images and channels."""
     return np.concatenate([*[image[:, :1]] * rows, image], axis=1)[None, ..., None]
 
 
@@ -116,7 +116,7 @@ def _check_images(kernel: FilterKernel, manifest: FilterManifest, dtype: str, ch
 
 
 def _sorted_windows(images: npt.NDArray[Any], manifest: FilterManifest, mode: Mode) -> npt.NDArray[Any]:
-    """Return what a filter is defined to give: a rank of each pixel's window."""
+    """Return the results that define a filter: the value of a rank of each pixel's window."""
     sizes = _window_of(manifest)
     outside = {"constant_values": _OUTSIDE} if mode is Mode.CONSTANT else {}
     around = [(0, 0), *((size // 2, size - 1 - size // 2) for size in sizes)]

@@ -15,7 +15,7 @@ from nsc.runtime.build.folder import user_folder
 def cache_command() -> None:
     """Look at the cache of built kernels and kept proofs, and clear it.
 
-    nsc builds or proves again what was removed, when it is needed.
+    Removed kernels are built again, and removed proofs found again, when they are needed.
     """
 
 
@@ -29,9 +29,9 @@ def where_command() -> None:
 def list_command() -> None:
     """List what is there, used last first.
 
-    A line has a name, what it is, its size and when it was last used: a library or a CUDA binary with the
-    name of its kernel, a proof with the wires of its network, a task, which says what library serves it. What
-    a killed process left is unfinished.
+    A line has a name, a kind, a size and the time of the last use. An entry is a library or a CUDA binary,
+    with the name of its kernel; a proof, with the wires of its network; or a task, which says what library
+    serves it. A file that a killed process left is listed as unfinished.
     """
     entries, others = entries_of(user_folder())
     width = max((len(entry.what) for entry in entries), default=0)
@@ -60,7 +60,8 @@ def size_command() -> None:
 def clear_command(older_than: float) -> None:
     """Remove what is there, and say how much that frees.
 
-    Files that another process builds now are kept, and files that nsc did not write. Both are named.
+    Two kinds of files are kept and named: files that another process builds now, and files that nsc did not
+    write.
     """
     folder = user_folder()
     removed, kept = clear(folder, older_than)

@@ -1,4 +1,4 @@
-"""nsc compile, filter, header and engine: what is proved, written and built."""
+"""nsc compile, filter, header and engine: they prove, write and build."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def compile_command(
 
     With --top-k, --median or --ranks, the package keeps only the comparators that these ranks depend on, and
     only half of a comparator where a minimum or a maximum is enough. --wires names the wires on which a
-    network file leaves them. The family best may be another network, with other soft values, for every
+    network file leaves these ranks. The family best may be another network, with other soft values, for every
     selection.
 
     --dtype, --target and --arch take one value, several with commas, or are repeated.
@@ -243,8 +243,8 @@ def header_command(source: Source, result: ResultOptions, limits: Limits, **opti
     OUT is a folder, or the file itself if it ends in .h; - is standard output.
 
     With --top-k, --median or --ranks only these values are stored. --wires names the wires on which a network
-    file leaves them. In the place of NETWORK a window such as 3x3, with --median or --rank R, gives the
-    functions of a filter of images.
+    file leaves these values. A window such as 3x3 in the place of NETWORK, with --median or --rank R, gives
+    the functions of a filter of images.
 
     --dtype takes one value, several with commas, or is repeated.
     """
@@ -293,8 +293,9 @@ def header_command(source: Source, result: ResultOptions, limits: Limits, **opti
 def engine_command(relaxation: Relaxation, dtypes: tuple[str, ...]) -> None:
     """Build the engine of a relaxation, which runs any network without a build.
 
-    With it the first call of a new network takes milliseconds, and its proof. Each relaxation and each type
-    has an engine. Without this command the first call that needs an engine builds it.
+    With the engine the first call of a new network takes milliseconds, and the time of its proof. Each
+    relaxation and each type has its own engine. Without this command the first call that needs an engine
+    builds it.
 
     --dtype takes one value, several with commas, or is repeated.
     """
@@ -309,7 +310,7 @@ def engine_command(relaxation: Relaxation, dtypes: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class _Written:
-    """A package that was written, and what was built of it.
+    """A package that was written, and the libraries that were built from it.
 
     Attributes:
         name, place: of the package.
@@ -328,7 +329,7 @@ class _Written:
     def of(
         cls, package: Package, deployed: tuple[str, str] | None, artifacts: Sequence[Artifact], folder: Path
     ) -> _Written:
-        """Write a package, and beside it its deployed source, a name and a text."""
+        """Write a package, and beside it its deployed source, which is given as a name and a text."""
         replaced, place = replaces(package, folder), write(package, folder)
         beside = None if deployed is None else write_file(*deployed, folder)
         return cls(package.name, place, replaced, beside, artifacts)
@@ -339,7 +340,7 @@ class _Written:
         return all(artifact.cached for artifact in self.artifacts)
 
     def facts(self, seconds: float) -> dict[str, object]:
-        """Return what commands print of it in JSON."""
+        """Return the facts that commands print in JSON."""
         return {
             "name": self.name,
             "folder": str(self.place),
@@ -351,7 +352,7 @@ class _Written:
         }
 
     def say(self, built: str, seconds: float, verbose: bool) -> None:
-        """Print what became of it, and how programs use it."""
+        """Print the outcome, and how programs use the package."""
         for artifact in self.artifacts if verbose else ():
             click.echo(shlex.join(artifact.command))
         if self.replaced:
@@ -369,7 +370,7 @@ def _deployed(
     """Return the name and the text of a package's deployed source, for some types of values.
 
     Raises:
-        LoweringError: the folder has such a file that nsc did not write.
+        LoweringError: the folder has a file of this name that nsc did not write.
     """
     stem = f"{manifest.name}_torch"
     name, text = f"{stem}.cpp", deployed_source(stem, f"{manifest.command} --deploy", {kernel: dtypes})
@@ -382,7 +383,7 @@ def _say_proof(proof: Proof) -> None:
 
 
 def how_to_use(place: Path) -> str:
-    """Return how a program uses a package that a command wrote to a place, and what that needs."""
+    """Return a line on how a program uses a package at a place, and on what has to be installed for that."""
     load, parts = f"nsc.load({str(place.absolute())!r})", place.parts
     if all(part.isidentifier() for part in parts):
         *folders, name = parts

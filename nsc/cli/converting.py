@@ -61,8 +61,8 @@ def optimize_command(
     """Make a network smaller for a property that it has: remove dead and redundant comparators.
 
     The smaller network has the property and is never larger or deeper. Exactly sorted values stay the same,
-    soft values change. Without OUT it goes to standard output, and its counts to standard error. Exit code: 0
-    written, 1 the network lacks the property, 2 bad input, 3 unproved.
+    soft values change. Without OUT the network goes to standard output, and its counts to standard error.
+    Exit code: 0 written, 1 the network lacks the property, 2 bad input, 3 unproved.
     """
     check_json(as_json, output, "network")
     with reporting(verbose) as progress:

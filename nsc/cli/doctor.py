@@ -1,4 +1,4 @@
-"""nsc doctor: what a report of a defect needs to say of this machine, and whether a kernel works here."""
+"""nsc doctor: the facts about this machine that a bug report needs, and a test of a kernel."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def doctor_command(as_json: bool) -> None:
         name = look.__name__[1:]
         try:
             ok, text = True, look()
-        except Exception as error:  # of whatever kind: the page goes on
+        except Exception as error:  # any error: the page goes on
             ok, text = False, f"{type(error).__name__}: {error}"
         found.append({"name": name, "ok": ok, "text": text})
         if not as_json:
             start = f"{'ok' if ok else 'not ok':6}  {name:9}  "
             click.echo(start + text.replace("\n", f"\n{' ' * len(start)}"))
-            sys.stdout.flush()  # what comes next takes seconds
+            sys.stdout.flush()  # the next line takes seconds
     wrong = sum(not finding["ok"] for finding in found)
     if as_json:
         click.echo(json.dumps(found, indent=1))

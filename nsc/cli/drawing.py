@@ -22,7 +22,7 @@ from nsc.cli.sources import Source, network_options
 from nsc.study.explorer import PICTURES, Start, gather, picture, render_page
 
 PAGE = "html"
-# What draw writes, by the suffix of a file.
+# Maps suffixes of files to the formats that nsc draw writes.
 SUFFIXES = {".html": PAGE, ".svg": "svg", ".tex": "tikz", ".tikz": "tikz", **PICTURES}
 FORMATS = list(dict.fromkeys(SUFFIXES.values()))
 # The parameters that pictures have too.
@@ -65,11 +65,11 @@ def draw_command(
     """Draw a network: as a page to explore in a browser, or as a picture.
 
     The page is one file that loads nothing. It has the diagram with values, 0-1 inputs and relaxed runs, the
-    network in every format, generated source, bounds and the proof. A network that does not sort is drawn
-    with where it fails. A page shows at most 128 wires.
+    network in every format, generated source, bounds and the proof. If a network does not sort, the drawing
+    shows where it fails. A page shows at most 128 wires.
 
-    With --top-k, --median or --ranks, the page shows what these ranks need of the network. The relaxation is
-    the one that the page begins with, and that its generated source has.
+    With --top-k, --median or --ranks, the page shows the part of the network that these ranks need. The page
+    begins with the relaxation of the options, and its generated source has this relaxation.
     OUT is written whole or not at all; an existing OUT is replaced. .png and .pdf need matplotlib.
     """
     output = _output(out, to)
@@ -104,10 +104,10 @@ def draw_command(
 
 
 def _output(out: Path | None, to: str | None) -> Output | None:
-    """Return where a drawing goes; None: into a page that has the network's name.
+    """Return the output of a drawing; None: a page that has the network's name.
 
     Raises:
-        click.UsageError: no format that draw writes, or a picture for a terminal.
+        click.UsageError: a format that nsc draw does not write, or a picture for a terminal.
     """
     if out is None:
         if to not in (None, PAGE):

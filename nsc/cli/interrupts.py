@@ -1,4 +1,4 @@
-"""Interrupts: what Ctrl-C does while the command line is imported, and after it has ended."""
+"""Interrupts: the effect of Ctrl-C while the command line is imported, and after it has ended."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ INTERRUPTED = 130
 def leave_at_once() -> None:
     """Make Ctrl-C end the process with one line, for the time when there is nothing to clean up.
 
-    During imports an exception would appear as a traceback, or as another error of the imported module.
+    During imports KeyboardInterrupt would appear as a traceback, or as another error of the imported module.
     A process that ignores Ctrl-C continues to ignore it.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

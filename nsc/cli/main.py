@@ -36,7 +36,7 @@ class _Group(click.Group):
     """Turns an error of nsc into one message and an exit code, and a warning into a note of one line."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        # A locale may lack letters of a message: it gets their numbers instead of no message.
+        # A locale may lack letters of a message: their numbers are printed, so that the message appears.
         if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
@@ -80,7 +80,7 @@ class _Group(click.Group):
 
 @contextlib.contextmanager
 def _closed_pipes() -> Iterator[None]:
-    """End the process where nobody reads its output: click would end it with 1, which says refuted."""
+    """End the process with 141 if nobody reads its output: click would end it with 1, which says refuted."""
     try:
         yield
     except BrokenPipeError:
@@ -96,7 +96,7 @@ def _option_of(argument: str) -> str:
 
 
 def _show_note(show: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that shows nsc's warnings as notes, and all others by `show`."""
+    """Return a function that shows nsc's warnings as notes, and passes all other warnings to `show`."""
 
     def show_note(message: Warning | str, *place: Any, **others: Any) -> None:
         if str(message).startswith("nsc: "):
@@ -108,7 +108,7 @@ def _show_note(show: Callable[..., None]) -> Callable[..., None]:
 
 
 def _forget_output() -> None:
-    """Drop output that could not be written; else Python would try to write it again at exit."""
+    """Drop output that could not be written; otherwise Python would try to write it again at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

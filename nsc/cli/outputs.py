@@ -1,4 +1,4 @@
-"""How every command that writes one file is told where to and in which format."""
+"""Outputs: the options of every command that writes one file, for the file and its format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nsc.study.explorer import PICTURES
 
 @dataclass(frozen=True)
 class Output:
-    """Where a network, a drawing, a header or a certificate goes.
+    """The destination of a network, a drawing, a header or a certificate.
 
     Attributes:
         path: the file; None: standard output.
@@ -38,7 +38,7 @@ class Output:
         return "standard output" if self.path is None else str(self.path)
 
     def write(self, content: bytes) -> bytes:
-        """Write to the file; return what is to print: the content for standard output, b"" after a file.
+        """Write to the file, if there is one; return the bytes to print: the content, or b"" after a file.
 
         Raises:
             NetworkError: a file that cannot be written, or a standard output that is closed.
@@ -55,16 +55,17 @@ class Output:
         return self.write(write_network(network, self.format).encode())
 
     def finish(self, network: Network, content: bytes) -> None:
-        """Print what `write` returned, and on standard error what the format cannot hold of the network."""
+        """Print the bytes that `write` returned, and name on standard error what the format cannot hold."""
         click.echo(content, nl=False)
         for note in losses(network, self.format):
             click.echo(f"nsc: note: {note}", err=True)
 
 
 def output_at(path: Path | None, format: str) -> Output:
-    """Return the output that a path names; None, - and a name of what standard output is stand for that.
+    """Return the output that a path names.
 
-    Such a name is /dev/stdout. To open it anew would write over what was printed to the same file.
+    None, - and names of standard output's own file, such as /dev/stdout, mean standard output. If such a file
+    were opened anew, it would be written over what was printed to it.
     """
     return Output(None if path is None or str(path) == STANDARD or _is_standard(path) else path, format)
 
@@ -122,7 +123,7 @@ certificate_option = click.option(
 
 
 def beside(output: Output | None) -> contextlib.AbstractContextManager[Any]:
-    """Print what a command says to standard error, if its standard output has the content of an output."""
+    """Print a command's messages to standard error, if its standard output has the content of an output."""
     if output is None or output.path is not None:
         return contextlib.nullcontext()
     return contextlib.redirect_stdout(sys.stderr)

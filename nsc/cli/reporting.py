@@ -15,13 +15,13 @@ from rich.table import Table
 from nsc.compiler.progress import SILENT, Progress
 from nsc.runtime.build.notice import LATE, silence
 
-# Seconds between two counts: on a terminal, which forgets them, and in lines, which stay.
+# Seconds between two counts: on a terminal, where each replaces the last one, and in lines, which stay.
 _TERMINAL_PAUSE = 0.1
 _LINES_PAUSE = 10.0
 
 
 class Console(console.Console):
-    """A console that says when nobody reads its output: rich would end the process with 1."""
+    """A console that raises an error when nobody reads its output: rich would end the process with 1."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -30,7 +30,7 @@ class Console(console.Console):
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], wide: str, err: bool = False
 ) -> None:
-    """Print a table, in which numbers stand right and None is a dash.
+    """Print a table with numbers on the right of their cells, and a dash for None.
 
     Args:
         title: above it.
@@ -75,8 +75,10 @@ class _Reporter:
 def reporting(verbose: bool) -> Iterator[Progress]:
     """Yield the progress that the user sees.
 
-    If verbose, a line a phase. Else, where standard error is a terminal, a line that appears after two
-    seconds, changes, and is removed in the end. Else nothing.
+    - If `verbose`: a line for each phase.
+    - Otherwise, if standard error is a terminal: one line, which appears after two seconds, changes, and is
+      removed in the end.
+    - Otherwise: nothing.
     """
     shown = Console(stderr=True)
     with silence():
@@ -91,7 +93,7 @@ def reporting(verbose: bool) -> Iterator[Progress]:
 
 @contextmanager
 def _late_line(shown: Console) -> Iterator[Callable[[str], None]]:
-    """Yield a function that changes the text of a line with a clock, which appears after some seconds."""
+    """Yield a function that changes the text of a line with a clock; the line appears after some seconds."""
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     line = progress.Progress(*columns, console=shown, transient=True, redirect_stdout=False)
     task = line.add_task("")

@@ -27,7 +27,7 @@ from nsc.study.search.running import KNOWN, Searched, begin, rounds
 from nsc.study.search.workers import workers
 from nsc.wording import count
 
-# Seconds between two times that the state is written without a gain.
+# The state is written after so many seconds without a gain.
 _PAUSE = 5.0
 
 
@@ -95,16 +95,16 @@ def search_command(
 ) -> None:
     """Search networks with fewer comparators, fewer layers, or a selection of less cost.
 
-    Random changes are made to a network and kept if it costs no more and no 0-1 input of a pool refutes it.
-    Without --from the first layers are given (see --prefix). A network that is written is proved by nsc
-    verify. The search ends after --seconds, with Ctrl-C, or where no network can cost less.
+    Random changes are made to a network. A change is kept if the network costs no more and no 0-1 input of a
+    pool refutes it. Without --from the first layers are given (see --prefix). A network is written once it is
+    proved, as by nsc verify. The search ends after --seconds, with Ctrl-C, or when no network can cost less.
 
-    The same options give the same networks in the same order, so time only says where the search ends. With
+    The same options give the same networks in the same order; time only decides where the search ends. With
     -o each better network is written at once, and OUT.search.json keeps the state: the same command goes on
-    from there. A network of another search is not replaced, but by a search that begins --from it.
+    from there. Only a search that begins --from a file replaces the network of another search in it.
 
-    Exit code: 0 found and proved, 2 bad input, 3 not found or unproved, 130 interrupted, and the best is
-    written.
+    Exit code: 0 found and proved, 2 bad input, 3 not found or unproved, 130 interrupted (the best network is
+    written).
     """
     check_json(as_json, output, "network")
     began = time.monotonic()
@@ -135,7 +135,7 @@ def search_command(
 
 
 class _Store:
-    """The files of a search: the best network, and the state from which it goes on, but for a device."""
+    """The files of a search: its best network, and the state from which it goes on; a device has no state."""
 
     def __init__(self, output: Output, asked: str) -> None:
         self.output, self.asked = output, asked
@@ -143,7 +143,7 @@ class _Store:
         self.kept = time.monotonic()
 
     def keep(self, found: Searched, force: bool = False) -> None:
-        """Write the network if it is a new one, and the state then and now and then."""
+        """Write the network if it is new; write the state with it, and from time to time without it."""
         if self.output.path is None:
             return
         gained = found.network is not None and found.network != self.network and found.is_proved
@@ -162,7 +162,7 @@ def state_path(path: Path) -> Path:
 
 
 def _asked(goal: Goal, first: Network | None, prefix: int | None, seed: int, jobs: int) -> str:
-    """Return in words what a search is asked for, but for the time that it may take."""
+    """Return the request of a search in words, without the time that it may take."""
     return ", ".join(
         [
             f"{goal.wanted.name} of {count(goal.n, 'wire')} by {goal.objective.name.lower()}",
@@ -192,14 +192,14 @@ def _resumed(output: Output, goal: Goal, asked: str) -> State | None:
 
 
 def _check_replaceable(output: Output, origin: str | None) -> None:
-    """Raise NetworkError if a file has a network, which may be a better one, and the search ignores it."""
+    """Raise NetworkError if the file has a network, maybe a better one, and the search ignores it."""
     path = output.path
     if path is not None and path.is_file() and path.stat().st_size and str(path) != origin:
         raise NetworkError(f"{path} exists: begin with it, by --from {path}, or name another file with -o")
 
 
 def _finish(found: Searched, first: Network | None, output: Output, as_json: bool, seconds: float) -> None:
-    """Print what was found, and end the process with the exit code."""
+    """Print the result, and end the process with the exit code."""
     state, goal, network, proof = found.state, found.state.goal, found.network, found.proof
     if network is None or proof is None:
         limit = "" if goal.depth is None else f" of at most {count(goal.depth, 'layer')}"

@@ -31,7 +31,7 @@ EXIT_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNPROVED: 3}
 def _grouped(
     name: str, make: Callable[..., object], *options: Callable[[Any], Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that gives a command options, and passes on what `make` makes of them by a name."""
+    """Return a decorator that gives a command options; `make` turns their values into one argument."""
     parameters = tuple(inspect.signature(make).parameters)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,7 +50,7 @@ def _grouped(
 def some_of(
     words: Collection[str],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return the completer of an option that lists some of the words, with commas."""
+    """Return the completer of an option that lists some of the words, separated by commas."""
 
     def complete(
         _context: click.Context, _parameter: click.Parameter, beginning: str
@@ -75,7 +75,7 @@ def list_option(
 ) -> Callable[[F], F]:
     """Give a command an option that lists words, with commas or by repetition; each word counts once.
 
-    Other words than the known ones are refused, with a note behind the known ones.
+    Unknown words are refused with the list of the known words, and `note` behind it.
     """
 
     def split(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def list_option(
 def dtype_option(
     known: Collection[str], help: str, default: tuple[str, ...] = (), note: str = ""
 ) -> Callable[[F], F]:
-    """Give a command --dtype, as its argument `dtypes`; the help has a place for the known types."""
+    """Give a command --dtype, as its argument `dtypes`; the known types replace {} in the help."""
     words = help.format(", ".join(known))
     return list_option(
         "--dtype", "dtypes", known=known, note=note, default=default, metavar="TYPE,…", help=words
@@ -217,7 +217,7 @@ property_options = _grouped(
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """The options that say where a result is written, and how a command tells of it."""
+    """The options that say where a result is written, and how a command reports it."""
 
     folder: Path
     name: str | None
@@ -229,7 +229,7 @@ class ResultOptions:
         """The folder of a result that is several files.
 
         Raises:
-            click.UsageError: it should go to standard output.
+            click.UsageError: the result should go to standard output.
         """
         if str(self.folder) == STANDARD:
             raise click.UsageError("a package is several files: name a folder with -o, not -")

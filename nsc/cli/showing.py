@@ -21,9 +21,9 @@ from nsc.errors import NetworkError
 from nsc.networks import records
 from nsc.wording import count
 
-# Of a diagram in the terminal, which has a column for one comparator or a few.
+# The largest diagram for a terminal; a column of it holds one comparator or a few.
 MOST_WIRES, MOST_COMPARATORS = 64, 1 << 14
-_LIST = f"B. Dobbelaere's lists as of {LIST_DATE}"
+_LIST = f"B. Dobbelaere's lists of {LIST_DATE}"
 
 
 @click.command("list")
@@ -87,9 +87,10 @@ def _list_top_k(n: int, k: int, as_json: bool) -> None:
 def records_command(n: int | None, as_json: bool) -> None:
     """List the sorters and medians of nsc that are smaller than the published ones, and who found them.
 
-    With --n N: list the best known sorters and medians on N wires, those that no other beats in both
-    comparators and layers, with the lower bounds, and the networks for the k largest values that were found
-    by search. Every command takes the name of one of these networks, such as sort_53_414_20, as its NETWORK.
+    With --n N: list the best known sorters and medians on N wires, with the lower bounds, and the networks
+    for the k largest values that were found by search. No other network beats the listed sorters and medians
+    in both comparators and layers. Every command takes the name of a listed network, such as sort_53_414_20,
+    as its NETWORK.
     """
     listed = [_facts(entry) for entry in records(n)]
     if n is not None:
@@ -148,8 +149,8 @@ def _facts(entry: Found) -> dict[str, object]:
 def show_command(source: Source) -> None:
     """Draw a network of at most 64 wires and 16,384 comparators as a Knuth diagram, and print its counts.
 
-    A circle keeps the minimum, a filled one the maximum; without UTF-8, o and @. In a terminal the diagram
-    has colours, and goes on below where it is wider than the window.
+    A circle keeps the minimum, a filled circle the maximum; without UTF-8 they are o and @. In a terminal the
+    diagram has colours. If it is wider than the window, it goes on below.
     """
     network = source.network()
     if network.n > MOST_WIRES:

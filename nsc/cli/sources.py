@@ -1,4 +1,4 @@
-"""How every command names a network: one argument, and the options that say how a file is read."""
+"""Sources: how every command names a network, by one argument and the options for reading a file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from nsc.compiler.request import Request
 from nsc.errors import NetworkError
 from nsc.version import VERSION
 
-# Names standard input, or output, in the place of a file.
+# Names standard input or standard output in the place of a file.
 STANDARD = "-"
 
-# Names of files that a shell takes as they are.
+# Names of files that need no quotes in a shell.
 _PLAIN = re.compile(r"[\w./+~-]+")
 
 _MISSING = "give a network: a family with --n N, a known network, a network file, or - for standard input"
@@ -55,7 +55,7 @@ class Source:
 
     @property
     def has_options(self) -> bool:
-        """Whether the user said how the network is read."""
+        """Whether options say how the network is read."""
         return (self.n, self.format, self.index_base) != (None, None, None)
 
     def network(self, progress: Progress = SILENT) -> Network:
@@ -89,10 +89,10 @@ class Source:
 def complete_networks(
     _context: click.Context, _parameter: click.Parameter, beginning: str
 ) -> list[CompletionItem]:
-    """Return the families and files whose names begin so; where no family does, the shell looks for files.
+    """Return the families and files whose names begin so; if no family does, let the shell look for files.
 
-    The networks of the lists are many, so they are offered where the word before their numbers is complete. A
-    shell that is told to look for files shows nothing else, so beside families the files are listed here.
+    The networks of the lists are many, so they are offered once the word before their numbers is complete. A
+    shell that looks for files shows nothing else. So if there are families, the files are listed here too.
     """
     families = [name for name in FAMILIES if name.startswith(beginning)]
     for kind in (*KINDS, *selected()):
@@ -104,7 +104,7 @@ def complete_networks(
 
 
 def _files(beginning: str) -> Iterator[str]:
-    """Yield the files of this folder whose names begin so, but for those that begin with a dot."""
+    """Yield the files of this folder whose names begin so, except names that begin with a dot."""
     try:
         names = sorted(entry.name for entry in os.scandir() if entry.is_file())
     except OSError:  # the folder is gone
@@ -117,8 +117,8 @@ def _files(beginning: str) -> Iterator[str]:
 def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a network, as its argument `source`.
 
-    The network is the first argument, or --net. Behind a family's name may stand the number of its wires;
-    what else stands there is the command's own next argument, `target`, if it has one.
+    The network is the first argument, or --net. The second argument may be the number of a family's wires;
+    otherwise it is the command's own next argument, `target`, if the command has one.
     """
 
     @click.argument("net", metavar="NETWORK", required=False, shell_complete=complete_networks)
@@ -159,7 +159,7 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
         elif second is not None:
             if others.get("target", second) is not None:
                 if second.isdecimal() and not Path(name).exists():
-                    describe(name, int(second))  # refuses an unknown family, with what is meant
+                    describe(name, int(second))  # refuses an unknown family, and names a similar one
                 raise click.UsageError(f"got an unexpected extra argument ({second})")
             others["target"] = Path(second)
         return function(source=Source(name, n, format, index_base), **others)

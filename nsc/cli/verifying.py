@@ -46,7 +46,7 @@ from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST, FilterManifest, Manifest, RelaxedManifest, read_files
 from nsc.study.proofs import certify
 
-# What packages claim, by their kinds.
+# Maps kinds of packages to functions that return their claims.
 _CLAIMS = {RelaxedManifest.kind: relaxed_claim, FilterManifest.kind: filter_claim}
 
 
@@ -81,13 +81,13 @@ def verify_command(
     """Decide whether a network sorts, or has another property: proved, refuted or unproved.
 
     NETWORK may also be a folder that nsc compile wrote. Then its network is proved anew, and its kernels are
-    run: values and P where they are exact, and exact sorts, on all 0-1 inputs or on the inputs of the
-    reachable sets, and gradients on random samples.
+    run: exact sorts, and values and P where they are exact, on all 0-1 inputs or on the inputs of the
+    reachable sets; and gradients on random samples.
 
     For sorters and medians the best known size and depth and the lower bounds are printed too.
 
-    A refuted network comes with a counterexample, and with the comparator that would mend it, if one alone
-    does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
+    For a refuted network a counterexample is printed, and the comparator that would mend it, if one
+    comparator is enough. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
     check_json(as_json, certificate_file, "certificate")
     if os.path.isfile(os.path.join(source.name, MANIFEST)):
@@ -163,7 +163,7 @@ def _proof(
     methods: list[str] | None,
     certificate_file: Output | None,
 ) -> Proof:
-    """Verify a network, and write the certificate if one is wanted; say so where there is none."""
+    """Verify a network, and write the certificate if it is wanted; print a note if there is none."""
     if certificate_file is None:
         return verify_network(network, property_, budget, methods)
     proof, certificate = certify(network, property_, budget, methods)

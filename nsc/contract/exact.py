@@ -1,11 +1,11 @@
-"""Exact kernels and C headers: the types that they sort, and what the runtime is told of a kernel."""
+"""Exact kernels and C headers: the types that they sort, and the facts about a kernel for the runtime."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# Types of values that exact kernels are built for, as torch and numpy call them, to those of
+# Maps types of values that exact kernels are built for, as torch and numpy call them, to types of
 # nsc/elements.h.
 ELEMENTS = {
     "float64": "float64",
@@ -34,7 +34,7 @@ class CType:
         name: as torch and numpy call it, and as functions end.
         type: as C calls it.
         bits: its width.
-        key: the whole numbers, in the order of its values, that are compared.
+        key: the type of the whole numbers that are compared; they have the order of its values.
         is_signed: whether it has negative values.
         is_float: whether it is a floating-point type.
     """
@@ -70,7 +70,7 @@ class ExactSource:
         n: values of a sample.
         outputs: results of a sample.
         operations: minima and maxima of a sample.
-        straight: comparators of the straight-line code that the sources have of the network; 0: none.
+        straight: comparators that the sources have as straight-line code; 0: they have no such code.
         texts: its sources, by target. `for_element` chooses the type.
     """
 
@@ -88,7 +88,7 @@ def for_element(text: str, dtype: str, channels: int = 1) -> str:
     Args:
         text: the source for all types.
         dtype: a key of ELEMENTS.
-        channels: of a filter, the values of a pixel, which lie side by side.
+        channels: for a filter, how many values a pixel has; they lie side by side.
     """
     text = text if channels == 1 else f"#define NSC_CHANNELS {channels}\n{text}"
     return f"#define NSC_ELEMENT {ELEMENTS[dtype]}\n{text}"

@@ -31,7 +31,7 @@ class Real:
         whole: the whole numbers of its width in C++.
         suffix: how the functions for it end.
         bytes: its width.
-        serves: dtypes of tensors that are computed in it.
+        serves: dtypes of tensors that are computed in this type.
     """
 
     name: str
@@ -53,10 +53,10 @@ REALS: dict[str, Real] = {
 
 @dataclass(frozen=True)
 class Function:
-    """A C function of a kernel, of which each arithmetic type has its own.
+    """A C function of a kernel, compiled once for each arithmetic type.
 
     Attributes:
-        result: the type of what it returns; int32_t is a status.
+        result: the type of its result; int32_t is a status.
         parameters: as C declares them, where `real` is the arithmetic type.
     """
 

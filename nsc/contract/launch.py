@@ -11,10 +11,11 @@ WARP = 32
 # Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
 # weights and sums between more columns, and take more registers.
 LANE_BYTES = 8
-# Pieces that the columns of a sample's P are cut into, each with its own sums of weight gradients. It is a
-# constant so that the bits depend neither on the number of threads nor on the batch.
+# The columns of a sample's P are cut into so many pieces; each piece has its own sums of weight gradients.
+# The number is constant, so the bits depend neither on the number of threads nor on the batch.
 MOST_CHUNKS = int(library.constant("most_chunks", "relaxed/call.h"))
-# The functions of a kernel, each for every arithmetic type, in the parts that are compiled by themselves.
+# The functions of a kernel, by the parts that are compiled separately. Each function exists for every
+# arithmetic type.
 PARTS = {
     "forward": ("keys", "route"),
     "backward": ("keys_backward", "sum", "route_backward"),
@@ -30,14 +31,14 @@ class Launch:
     Attributes:
         slots: places for weights, per sample and array.
         arrays: arrays of weights.
-        kept_rows: rows that the backward routing keeps of what the codelets load.
-        kept_rows_permutation: the same for a tile of P, at most.
-        kept_rows_front: the same in front of the merge that a loss takes apart.
+        kept_rows: rows that the backward routing keeps, among the rows that codelets load.
+        kept_rows_permutation: the most rows that it keeps for a tile of P.
+        kept_rows_front: rows that it keeps in front of the final merge, if a loss factors this merge.
         kept_rows_in_block: rows of a tile that are kept in shared memory; 0: the memory of a call has them.
-        merge_layers: of that merge; 0: there is none.
+        merge_layers: layers of this merge; 0: there is no such merge.
         tile_threads: threads that share a tile of columns.
-        tile_lanes: lanes that a tile of columns lies on, at most.
-        widest_group: columns of a tile that a sample takes, at most.
+        tile_lanes: the most lanes that a tile of columns lies on.
+        widest_group: the most columns of a tile that a sample takes.
         routing_threads: threads of a block of the routing.
         sample_threads: threads that share a sample's keys.
         keys_threads: threads of a block of the keys pass.
@@ -59,7 +60,7 @@ class Launch:
 
     @property
     def weight_numbers(self) -> int:
-        """Numbers that the keys pass leaves of a sample; see `kept_numbers` in relaxed/cuda/network.h."""
+        """Numbers that the keys pass stores for a sample; see `kept_numbers` in relaxed/cuda/network.h."""
         wires = 1 << self.merge_layers
         return self.arrays * self.slots + (wires * self.merge_layers + wires if self.merge_layers else 0)
 
@@ -67,7 +68,7 @@ class Launch:
 def sample_places(n: int) -> int:
     """Return the places that a sample's wires take in a block's shared memory.
 
-    One more for every WARP wires, so that wires whose distance is a multiple of WARP lie in different banks;
-    the last place is no wire's.
+    Every WARP wires are followed by an unused place, so that wires whose distance is a multiple of WARP lie
+    in different banks. The last place is no wire's.
     """
     return n + n // WARP + 1

@@ -1,8 +1,11 @@
-"""The manifest of a package, which the compiler writes and the runtime reads: what it is, and its files.
+"""The manifest of a package: facts about it and its files. The compiler writes it, the runtime reads it.
 
-Packages are of a kind, of KINDS; the class of a kind lists the facts that its manifests have. Each source
-states the facts that calls depend on too (`Manifest.stated`). So nsc wrote a manifest if it reads back as it
-was written, its files have their digests, and its sources state its facts.
+A package has a kind, a key of KINDS. The class of a kind lists the facts that its manifests have. Each source
+also states the facts that calls depend on (`Manifest.stated`). A manifest passes as written by nsc if:
+
+- it reads back as it was written;
+- its files have their digests;
+- its sources state its facts.
 """
 
 from __future__ import annotations
@@ -29,15 +32,15 @@ PACKAGE_FORMAT = "nsc-package/2"
 MANIFEST = "manifest.json"
 NETWORK = "network.json"
 PROOF = "proof.json"
-# What packages of relaxed networks for processors have besides.
+# A file that packages of relaxed networks for processors have besides.
 TABLES = "tables.json"
 
 _AGAIN = "compile the package again"
-# What no call depends on, and the digests of all files, the sources among them.
+# Facts that no source states: no call depends on the first three, and `files` has the sources' own digests.
 _UNSTATED = ("format", "nsc", "command", "files")
 # Where a source states its facts: the string that nsc_facts holds or returns.
 _STATEMENT = re.compile(r'\bnsc_facts\b[^"\n]*("(?:[^"\\\n]|\\.)*")')
-# What a manifest may raise that nsc did not write.
+# Errors that a manifest may raise if nsc did not write it.
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 AnyManifest = TypeVar("AnyManifest", bound="Manifest")
@@ -45,7 +48,7 @@ AnyManifest = TypeVar("AnyManifest", bound="Manifest")
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a package is: what those of every kind say.
+    """The facts that the manifests of all kinds have.
 
     Attributes:
         kind: of package, a key of KINDS.
@@ -79,7 +82,7 @@ class Manifest:
         return {target: f"{self.name}{TARGETS[target].suffix}" for target in self.targets}
 
     def stated(self) -> str:
-        """Return what each source states of the package, as JSON.
+        """Return the facts that each source states about the package, as JSON.
 
         These are the facts that calls depend on, with the digests of the files that say what is run.
         """
@@ -100,7 +103,8 @@ class Manifest:
         """Return the manifest that a text holds.
 
         Raises:
-            PackageError: no manifest; one of another version or kind; or one that nsc would write otherwise.
+            PackageError: no manifest; a manifest of another version or kind; or a text that nsc would write
+                otherwise.
         """
         try:
             facts = read_json(text)
@@ -137,13 +141,13 @@ class Manifest:
 
     @classmethod
     def of_files(cls: type[AnyManifest], texts: Mapping[str, str]) -> AnyManifest:
-        """Return the manifest of a package's files, which are those that nsc wrote, and say what it says.
+        """Return the manifest of a package's files; check that nsc wrote them and that they agree with it.
 
         Args:
             texts: name to text, the manifest among them.
 
         Raises:
-            PackageError: as `from_text`; a missing or changed file, or one that is at odds with the manifest.
+            PackageError: as `from_text`; a missing or changed file, or a file that contradicts the manifest.
         """
         manifest = cls.from_text(texts.get(MANIFEST, ""))
         for file, wanted in manifest.files.items():
@@ -163,7 +167,7 @@ class Manifest:
 
     @classmethod
     def _read(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the attributes that JSON has."""
+        """Return the attributes, read from JSON facts."""
         return {each.name: _as_tuples(facts[each.name]) for each in fields(cls)}
 
     def _written(self) -> dict[str, Any]:
@@ -175,15 +179,15 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class RelaxedManifest(Manifest):
-    """What a package of a relaxed network is, beside what every package is.
+    """The facts about a package of a relaxed network.
 
     Attributes:
         n: number of wires.
         size: number of comparators.
         depth: number of layers.
-        selection: what is selected, a key of `compiler.selection.SELECTIONS`; None: the network sorts.
-        outputs: of a network that selects, each selected wire and its rank, 0 the smallest, in the order of
-            the results. None: the network sorts, wire w carries rank w.
+        selection: the kind of selection, a key of `compiler.selection.SELECTIONS`; None: the network sorts.
+        outputs: if the network selects, each selected wire and its rank, 0 the smallest, in the order of the
+            results. None: the network sorts, wire w carries rank w.
         sigmoid: the name of the relaxation's sigmoid.
         art_lambda: the strength of the activation replacement trick.
         error_free: whether forward results are exact.
@@ -216,12 +220,12 @@ class RelaxedManifest(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class FilterManifest(Manifest):
-    """What a package of a filter is, beside what every package is.
+    """The facts about a package of a filter.
 
     Attributes:
         window: planes, rows and columns of the window.
-        rank: which of its values is selected, 0 the smallest.
-        output: the wire of the network that carries it.
+        rank: which value of the window is selected, 0 the smallest.
+        output: the wire of the network that carries this value.
     """
 
     kind: ClassVar[str] = "filter"
@@ -249,7 +253,7 @@ def read_files(folder: Path) -> dict[str, str]:
     """Return the texts of a folder that nsc wrote, its manifest among them.
 
     Raises:
-        PackageError: no such folder, or one that nsc did not write.
+        PackageError: no such folder, or a folder that nsc did not write.
     """
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -265,7 +269,7 @@ def read_files(folder: Path) -> dict[str, str]:
 
 
 def _check_same(name: str, facts: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:
-    """Raise PackageError, which names the facts, unless a manifest's facts are those of another place."""
+    """Raise PackageError, with the facts that differ, unless the facts of a manifest and others agree."""
 
     def as_json(facts: Mapping[str, Any], key: str) -> str:
         # As text: 4, 4.0 and True are equal in Python.

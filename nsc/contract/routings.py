@@ -15,10 +15,10 @@ class Payload(Enum):
     NOTHING = "nothing"
     COLUMNS = "columns"  # a payload (batch, n, m), which has a gradient
     RANKS = "ranks"  # int64 ranks (batch, k): the rows of P that are wanted
-    # What a loss compares P with.
+    # The target of a loss, with which it compares P.
     TARGET = "target"  # int64 (batch, n): the rank of each item, or IGNORED
-    INTERVALS = "intervals"  # (batch, 3, n): of each item its first rank, its last, and what it counts
-    # (batch, n + 1, n): what each item has of each rank, in 0 … 1, with a gradient; then what it counts
+    INTERVALS = "intervals"  # (batch, 3, n): each item's first rank, last rank and weight
+    # (batch, n + 1, n): each item's share of each rank, in 0 … 1, with a gradient; then its weight
     SHARES = "shares"
 
     @property
@@ -28,7 +28,7 @@ class Payload(Enum):
 
     @property
     def has_gradient(self) -> bool:
-        """Whether a gradient for it is worked out."""
+        """Whether its gradient is computed."""
         return self in (Payload.COLUMNS, Payload.SHARES)
 
 
@@ -42,11 +42,11 @@ class Routing:
 
     Attributes:
         name: its name in operators, kernels and graphs of torch.
-        payload: its third operand.
+        payload: the kind of its third operand.
         is_reversed: whether the comparators run from the last to the first.
         sorter: the method of `Sorter` that it serves.
         selector: the method of `Selector` that it serves; None: it needs all n ranks.
-        loss: the name of the loss that it gives; None: it gives none.
+        loss: the name of the loss that it computes; None: it computes none.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Routing:
 
     @property
     def is_loss(self) -> bool:
-        """Whether it gives a loss for each sample."""
+        """Whether it computes a loss for each sample."""
         return self.payload.is_target
 
 
@@ -94,15 +94,17 @@ LOSSES: dict[str, Loss] = {
     )
 }
 
-# Of relaxed/probability.h: where losses cut logarithms; the least probability whose reciprocal the error-free
-# form takes; and above which p the difference 1 - p is the sum of the column's other entries.
+# Constants of relaxed/probability.h:
+# - the value below which losses cut logarithms;
+# - the least probability whose reciprocal the error-free form takes;
+# - the p above which 1 - p is computed as the sum of the column's other entries.
 LOWEST_LOG, SURROGATE_LEAST, LARGE = (
     library.constant(name, "relaxed/probability.h")
     for name in ("lowest_log", "surrogate_least", "large_probability")
 )
 
 
-# A loss and the form of its target, to the name of the routing that gives it.
+# Maps a loss and the form of its target to the name of the routing that computes it.
 ROUTING_OF: dict[tuple[str, Payload], str] = {
     (name, form): name if form is Payload.TARGET else f"{name}_of_{form.value}"
     for name in LOSSES

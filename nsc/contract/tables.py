@@ -1,4 +1,4 @@
-"""Tables: a network as kernels run it, in numbers; nsc/relaxed/network.h says what they mean.
+"""Tables: a network as kernels run it, in numbers; nsc/relaxed/network.h explains them.
 
 The fields of `NetworkTables` are the members of nsc::AnyNetwork, in their order.
 """
@@ -14,7 +14,7 @@ from nsc import library
 from nsc.errors import PackageError
 from nsc.strict_json import read_json
 
-# A network of so many wires has a library of its own, with a pass that the engine lacks.
+# A network of so many wires or more has a library of its own, with a pass that the engine lacks.
 FEWEST_LONG_WIRES = int(library.constant("fewest_long_wires", "relaxed/network.h"))
 Rows = tuple[tuple[Any, ...], ...]
 
@@ -34,7 +34,7 @@ class Layout:
 
     Attributes:
         type: its type in C++.
-        numbers: its numbers as numpy.dtype reads them, aligned as in C++.
+        numbers: the types of its numbers, as numpy.dtype reads them, aligned as in C++.
     """
 
     type: str
@@ -76,7 +76,7 @@ class NetworkTables:
         """Return the tables that a text holds, which nsc wrote.
 
         Raises:
-            PackageError: it holds none.
+            PackageError: the text holds no tables.
         """
         try:
             found = read_json(text)

@@ -1,8 +1,8 @@
-"""Filters: windows and their ranks, how a kernel sees an array's axes, and what the runtime is told of one.
+"""Filters: windows and their ranks, how a kernel sees an array's axes, and a filter's source for the runtime.
 
-A window has a size for each of the last axes of an array. Where the last sizes are 1, as in a window of
-3 × 3 × 1 on an image of rows × columns × colours, the values along these axes are filtered each for itself.
-They lie side by side, so a pixel has several: its channels.
+A window has sizes for the last axes of an array, one for each axis. The last sizes may be 1, as in a window
+of 3 × 3 × 1 on an image of rows × columns × colours. Then the values along these axes are filtered
+separately. They lie side by side, and are called the channels of a pixel.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from nsc.wording import argument
 
 # Most values of a window: 15x15. Its network is planned and proved in two seconds and built in about ten.
 MOST_VALUES = 225
-# Most channels that are filtered where they lie, by a kernel for their number. More are copied to planes.
+# Most channels that are filtered where they lie, by a kernel for their number; more are copied to planes.
 MOST_CHANNELS = 32
 
 
 class Mode(IntEnum):
-    """What stands outside of an image, by scipy.ndimage's names: of a row a b c d,
+    """The values outside of an image, by scipy.ndimage's names. A row a b c d continues at both ends as:
 
-    reflect d c b a | a b c d | d c b a, mirror d c b | a b c d | c b a, nearest a a a | a b c d | d d d,
-    wrap a b c d | a b c d | a b c d, constant one value everywhere.
+    - reflect: d c b a | a b c d | d c b a
+    - mirror: d c b | a b c d | c b a
+    - nearest: a a a | a b c d | d d d
+    - wrap: a b c d | a b c d | a b c d
+    - constant: one value everywhere.
     """
 
     REFLECT = 0
@@ -47,7 +50,7 @@ class FilterSource:
     Attributes:
         name: of the kernel, an identifier.
         shape: planes, rows and columns of the window.
-        rank: which of its values is selected, 0 the smallest.
+        rank: which value of the window is selected, 0 the smallest.
         text: its source. `for_element` of contract/exact.py chooses the type and the channels.
     """
 
@@ -71,10 +74,10 @@ class Window:
 
     Attributes:
         planes, rows, columns: its size along the last three axes of an image; 1 plane for a flat one.
-        rank: which of its values is selected, 0 the smallest.
+        rank: which value of the window is selected, 0 the smallest.
 
     Raises:
-        WindowError: no window, one of more than MOST_VALUES values, or a rank that it does not have.
+        WindowError: no window, a window of more than MOST_VALUES values, or a rank that it does not have.
     """
 
     planes: int
@@ -105,11 +108,11 @@ class Window:
         Args:
             size: 3 for 3 × 3; two or three numbers, rows and columns or planes, rows and columns; or text
                 such as "3x5".
-            rank: an integer, negative ones count from the largest; None: the median of an odd number of
-                values.
+            rank: an integer; negative ranks count from the largest value; None: the median of an odd number
+                of values.
 
         Raises:
-            WindowError: as in the class, no size, or no rank for an even number of values.
+            WindowError: as in the class; no such size; or an even number of values without a rank.
         """
         numbers = _numbers(size)
         if numbers is None or not 2 <= len(numbers) <= 3:
@@ -133,7 +136,7 @@ class Window:
 
     @property
     def folded(self) -> Window:
-        """The window that a kernel has for it; see `fold`. Its values have the same order."""
+        """The window that a kernel has for this one; see `fold`. Both have their values in the same order."""
         return Window(*fold(self.shape).window, self.rank)
 
     @property
@@ -163,7 +166,7 @@ class Window:
 
     @property
     def words(self) -> str:
-        """What a filter selects, such as "the median of 3x3 pixels"."""
+        """The selected value in words, such as "the median of 3x3 pixels"."""
         what = "the median" if self.is_median else f"rank {self.rank}"
         return f"{what} of {self.size_text} pixels"
 
@@ -174,8 +177,9 @@ class Folded:
 
     Attributes:
         window: its planes, rows and columns.
-        before: how many of them it begins before its pixel.
-        behind: how many of the array's last axes are channels, or of a window of one column, its columns.
+        before: how many planes, rows and columns before its pixel it begins.
+        behind: how many last axes of the array are channels; if the window has one column, they are the
+            columns of the image instead.
     """
 
     window: tuple[int, int, int]
@@ -184,7 +188,7 @@ class Folded:
 
     @property
     def is_column(self) -> bool:
-        """Whether what lies behind are columns of its image, and not channels."""
+        """Whether the axes behind the window are columns of its image, and not channels."""
         return self.behind > 0 and self.window[2] == 1
 
 
@@ -193,9 +197,10 @@ def origins_of(sizes: Sequence[int], origin: object) -> tuple[int, ...]:
 
     Args:
         sizes: of the window, 1 or more each.
-        origin: one integer for all axes, or one for each. With o the window of pixel i covers
-            i - size // 2 - o … i - size // 2 - o + size - 1. The pixel stays inside: (size - 1) // 2 is the
-            most, with which the window ends at its pixel, -(size // 2) the least, with which it begins there.
+        origin: one integer for all axes, or an integer for each axis. With origin o the window of pixel i
+            covers i - size // 2 - o … i - size // 2 - o + size - 1. The pixel must lie inside: the greatest o
+            is (size - 1) // 2, where the window ends at its pixel; the least is -(size // 2), where it
+            begins there.
 
     Raises:
         WindowError: another number of integers, or a pixel outside of its window.
@@ -206,7 +211,7 @@ def origins_of(sizes: Sequence[int], origin: object) -> tuple[int, ...]:
     shifts = wholes(origin) if one is None else (one,) * len(sizes)
     if shifts is None or len(shifts) != len(sizes):
         raise WindowError(
-            f"origin must be an integer, or one for each of the window's {len(sizes)} sizes, got {origin!r}"
+            f"origin must be an integer, or one for each size of the window ({len(sizes)}), got {origin!r}"
         )
     for size, shift in zip(sizes, shifts, strict=True):
         if not -(size // 2) <= shift <= (size - 1) // 2:
@@ -225,7 +230,7 @@ def fold(sizes: Sequence[int], origins: Sequence[int] | None = None) -> Folded:
         origins: of `origins_of`; None: 0 for each.
 
     Raises:
-        WindowError: sizes above 1 that lie further apart than three neighbouring axes.
+        WindowError: sizes above 1 on axes that are not among three neighbouring ones.
 
     >>> fold((3, 5, 1))
     Folded(window=(1, 3, 5), before=(0, 1, 2), behind=1)
@@ -238,10 +243,10 @@ def fold(sizes: Sequence[int], origins: Sequence[int] | None = None) -> Folded:
     first, last = wide[0], wide[-1] + 1
     if last - first > 3:
         raise WindowError(
-            f"the sizes above 1 of a window are those of three neighbouring axes at most, got {tuple(sizes)}"
+            f"the sizes above 1 of a window must lie on at most three neighbouring axes, got {tuple(sizes)}"
         )
     behind = len(sizes) - last
-    # A window along one axis, with values behind it, is a column: these are its neighbours in memory.
+    # A window along one axis, with values behind it, becomes a column: these values are adjacent in memory.
     is_column = behind > 0 and last - first == 1
     leading = 3 - is_column - (last - first)
 

@@ -1,1 +1,1 @@
-"""Join: what needs both the compiler and the runtime."""
+"""Join: code that needs both the compiler and the runtime."""

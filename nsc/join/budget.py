@@ -27,8 +27,8 @@ def budget_of(
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: each method counts
             its steps, so that the verdict is the same on every machine.
-        progress: is told how far the proof is.
-        keeps: whether proofs are kept, and kept ones are taken.
+        progress: receives how far the proof is.
+        keeps: whether proofs are written to the cache, and cached proofs are reused.
 
     Raises:
         PropertyError: a limit that is not a positive integer (memory) or a number of seconds (time).

@@ -19,9 +19,9 @@ def deployed_source(name: str, command: str, kernels: Mapping[Kernel | FilterKer
 
     Args:
         name: of the file, without its suffix.
-        command: what makes it, for its first lines.
-        kernels: each with the types of values that it is built for, keys of ELEMENTS; beside a relaxed kernel
-            these are the types of an exact one.
+        command: the command that makes it, for its first lines.
+        kernels: maps a kernel to the types of values that it is built for, keys of ELEMENTS. For a relaxed
+            kernel these are the types of the exact kernel beside it.
 
     Raises:
         LoweringError: a package without kernels for processors, or with its library in its source.

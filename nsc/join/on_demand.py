@@ -1,9 +1,9 @@
 """Kernels on demand: compiled when first asked for, then kept for the process, and found by the next ones.
 
-To compile a kernel's source anew, only to see that its library is in the cache, would take up to a second. So
-a task of exact kernels or filters keeps the name of its library and what else a call needs. It is found
-without the compiler of networks. Another state of nsc, another processor or another compiler in the
-environment does not see it.
+A new compilation of a kernel's source, only to see that its library is in the cache, would take up to a
+second. So a task (an exact kernel or a filter for one type) is kept in the cache, with the name of its
+library and all else that a call needs. A task is found without the compiler of networks. Another state of
+nsc, another processor or another compiler in the environment does not find it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", ExactFunction, FilterFunction)
 
 _ROOT = Path(__file__).parents[1]
-# What libraries are made from.
+# Folders whose files libraries are made from.
 _ROOMS = ("compiler", "contract", "library", "templates")
 # Lines of /proc/cpuinfo that say what a processor is.
 _PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
@@ -50,8 +50,8 @@ class _Task(Generic[Function]):
 
     Attributes:
         asked: all that the kernel depends on.
-        load: returns it, loaded, from its library and what is kept beside that.
-        build: returns it, loaded, its library, and what is kept.
+        load: takes the library and the kept facts, and returns the loaded kernel.
+        build: returns the loaded kernel, its library, and the facts to keep.
     """
 
     asked: tuple[object, ...]
@@ -90,8 +90,8 @@ def exact_kind(
         n: values of a sample, 1 … MOST.
         ranks: the results, in this order; None: all values, sorted.
         dtype: a key of ELEMENTS.
-        has_indices: whether calls ask for places too, which take a time of their own.
-        peer: whose time is compared: NumPy, torch or bottleneck.
+        has_indices: whether calls ask for places too; calls with and without them are timed separately.
+        peer: the library whose time is compared: NumPy, torch or bottleneck.
     """
 
     def load(library: Path, said: dict[str, Any]) -> ExactFunction:
@@ -107,7 +107,7 @@ def exact_kind(
         return kernel.function(dtype), kernel.build(dtype), said
 
     task = _Task(("exact", n, ranks, dtype), load, build)
-    # About what kernels gain with AVX2 or AVX-512.
+    # About how much faster kernels are with AVX2 or AVX-512.
     factor = (12 - 1.2 * math.log2(n)) / (4 if peer == "bottleneck" else 1)
     return Kind(task.kept, task.built, build_seconds=2 + n / 50, factor=max(1.0, factor))
 
@@ -118,7 +118,7 @@ def exact_kernel(n: int, select: Selection | None = None) -> ExactKernel:
 
     Args:
         n: values of a sample, at least 1.
-        select: what is selected; None: all values, sorted.
+        select: the selection; None: all values, sorted.
 
     Raises:
         NetworkError, PropertyError, UnprovedError: as `compile_exact`.
@@ -167,7 +167,7 @@ def rolling_kind(
 
     Args:
         size: of the windows.
-        ranks: a filter each.
+        ranks: the ranks; each has its own filter.
         dtype: a key of ELEMENTS.
         has_bottleneck: whether bottleneck is the peer, which is faster than NumPy.
     """
@@ -229,7 +229,7 @@ def kernel_of_first_wires(spec: str, count: int) -> Kernel:
         name=f"{kernel.name}_first_{count}",
         unproved=True,
     )
-    # It sorts because the whole network does; a proof of its own is taken where it is quick.
+    # The part sorts because the whole network does. It gets a proof of its own where that is quick.
     proof = prove(network, unproved=True, budget=budget_of(time_limit=0, keeps=True))
     return register_kernel(compile_again(network, proof, request).files)
 
@@ -265,7 +265,7 @@ def _sources() -> str:
 
 @cache
 def _processor() -> str:
-    """Return what processor this is, as Linux says it."""
+    """Return Linux's description of this processor."""
     first = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0]
     lines = [line for line in first.splitlines() if line.startswith(_PROCESSOR)]
     return "\n".join([platform.machine(), *lines])

@@ -1,6 +1,6 @@
 """Prebuilding: python -m nsc.join.prebuilding FOLDER writes the libraries of the package sortnets-kernels.
 
-They are the engines of every sigmoid in float32, with the default λ, which run any network.
+The libraries are the engines, which run any network: one for each sigmoid, in float32, with the default λ.
 """
 
 from __future__ import annotations

@@ -5,18 +5,18 @@
     values, indices = nsc.numpy.topk(scores, 8)
     middle = nsc.numpy.nanmedian(stack, axis=0)
 
-NumPy serves until a kernel has paid for its build: docs/exact.md has the rule, and `prepare` builds at once.
-Kernels are proved, and kept on disk. They sort axes of up to MOST values. Results are the same, but zeros may
-lose their signs.
+NumPy does the work until a kernel has paid for its build: docs/exact.md has the rule, and `prepare` builds at
+once. Kernels are proved, and kept on disk. They sort axes of up to MOST values. NumPy and kernels give the
+same results, but zeros may lose their signs.
 
 Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number. Ties keep
 their order where indices are asked for.
 
-Masked arrays, matrices and other subclasses are refused: the result would lose what they say beyond their
-numbers. Memory maps are taken. Arrays in the other byte order are converted.
+Masked arrays, matrices and other subclasses are refused: the result would lose their masks or other meaning.
+Memory maps are taken. Arrays in the other byte order are converted.
 
 A call uses the cores that this process may use, or as many threads as `set_num_threads` or the call's own
-`workers` says. Results do not depend on it, bit for bit. One thread sorts a small array.
+`workers` says. The number of threads changes no bit of a result. One thread sorts a small array.
 """
 
 from __future__ import annotations

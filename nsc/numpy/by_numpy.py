@@ -1,7 +1,8 @@
-"""NumPy's way: it sorts, selects and filters in vectorised steps, where no kernel serves.
+"""Sorting, selecting and filtering by NumPy, in vectorised steps, where no kernel is used.
 
 Kernels give the same results, but for signs: here a sort of values alone may leave -0 and 0 in any order.
-The functions of small arrays take those that NumPy's own serve, and raise otherwise; see `calls.public`.
+The functions small_… take small arrays that NumPy's own functions handle, and raise otherwise; see
+`calls.public`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from nsc.numpy.calls import Array, Sorted
 # The ranks that are results, in their order; None: all, ascending.
 Ranks = tuple[int, ...] | None
 
-# To select more runs of ranks than this takes NumPy about as long as a sort.
+# Most runs of ranks that are selected; NumPy selects more runs no faster than it sorts.
 _MOST_RUNS = 4
-# Fewer values are sorted by argsort, more as whole numbers that hold a value and its place.
+# Fewer values are sorted by argsort. More are packed: a whole number holds a value and its place.
 _FEW = 256
 # Values of windows that are written out at a time.
 _WRITTEN = 1 << 22
@@ -100,7 +101,7 @@ def _values_of(rows: Array, ranks: Sequence[int]) -> Array:
 
 
 def _runs_of(ranks: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of ranks that follow each other."""
+    """Return each run of consecutive ranks as its first and its last rank."""
     low, high = min(ranks), max(ranks)
     if high - low == len(ranks) - 1:
         return [(low, high)]
@@ -114,7 +115,7 @@ def _runs_of(ranks: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
-    """Return the places of some ranks of rows; of equal values the one in front has the lower rank."""
+    """Return the places of some ranks of rows; the first of equal values has the lower rank."""
     n, count, low, high = rows.shape[-1], len(ranks), min(ranks), max(ranks)
     if high - low + 1 != count or (low > 0 and high < n - 1) or count > n // 8:
         return _order(rows)[:, list(ranks)]
@@ -124,7 +125,7 @@ def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
         is_chosen = ~(rows < edge) if low else rows <= edge
         surplus = np.count_nonzero(is_chosen, axis=-1) - count
         is_plain = surplus == 0
-        if (surplus > 0).any():  # of equal values on the border the first or the last ones go
+        if (surplus > 0).any():  # too many values equal the edge: the first or the last of them go
             is_edge = rows == edge
             edges = np.count_nonzero(is_edge, axis=-1)
             places = np.arange(edges.sum()) - np.repeat(np.cumsum(edges) - edges, edges)
@@ -142,7 +143,7 @@ def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
 
 
 def _ordered(rows: Array, places: Array) -> Array:
-    """Return ascending places in the order of what lies there; places of equal values stay ascending."""
+    """Return ascending places in the order of their values; places of equal values stay ascending."""
     order = _order(np.take_along_axis(rows, places, -1))
     return np.take_along_axis(places, order, -1)
 
@@ -151,7 +152,8 @@ def _order(rows: Array) -> Array:
     """Return a stable argsort of the last axis.
 
     NumPy sorts whole numbers by vector instructions, but sorts places without them. So a value of up to 32
-    bits and its place are sorted as one number. Of wider values the fast order serves where none are equal.
+    bits and its place are sorted as one number. Long rows of float64 are sorted by NumPy's faster,
+    unstable argsort, and again by the stable one if some values are equal.
     """
     n = rows.shape[-1]
     if rows.itemsize > 4 and rows.dtype.kind == "f" and n > _FEW:
@@ -188,7 +190,7 @@ def filter_by_numpy(
         x: an array with at least one value.
         sizes, before: the window along each axis, and how many places before its value it begins.
         rank: 0 the smallest.
-        mode, outside: what stands outside of the array, and its value for the mode constant.
+        mode, outside: the values outside of the array, and the value for the mode constant.
     """
     padded = np.ascontiguousarray(x)
     for axis, (size, first) in enumerate(zip(sizes, before, strict=True)):
@@ -216,7 +218,7 @@ def windows_of(x: Array, sizes: Sequence[int]) -> Array:
 
 
 def _extended(x: Array, axis: int, size: int, before: int, mode: Mode, outside: Array) -> Array:
-    """Return an array extended along an axis by what windows of a size reach."""
+    """Return an array extended along an axis by the values that windows of a size reach beyond its ends."""
     extended: Array = x.take(_places(x.shape[axis], size, before, mode), axis)
     if mode is Mode.CONSTANT:
         ends = np.moveaxis(extended, axis, 0)
@@ -227,7 +229,7 @@ def _extended(x: Array, axis: int, size: int, before: int, mode: Mode, outside: 
 
 @lru_cache(maxsize=64)
 def _places(length: int, size: int, before: int, mode: Mode) -> Array:
-    """Return which value of an axis stands at each place of an extended one."""
+    """Return the index of the value that stands at each place of an extended axis."""
     places = np.arange(-before, length + size - 1 - before)
     if mode is Mode.WRAP:
         return places % length
@@ -243,8 +245,8 @@ def extremes(x: Array, sizes: Sequence[int], is_least: bool) -> Array:
     """Return the least value of each window inside an array, or the greatest; NaN is larger than every
     number.
 
-    Cost: a pass over the array for each bit of each size. Windows of 2, 4, 8 … values are made of two
-    halves, and the wanted one of two that overlap.
+    Cost: a pass over the array for each bit of each size. Windows of 2, 4, 8 … values are each joined from
+    two halves. The wanted window is joined from two of these that overlap.
     """
     join = np.fmin if is_least else np.maximum
     for axis, size in enumerate(sizes):
@@ -289,7 +291,7 @@ def small_topk(array: Array, k: int, axis: int = -1, *, largest: bool = True) ->
         border = n - k if largest else k - 1
         places = array.argpartition(border)
         edge, some = array[places[border]], places[border:] if largest else places[:k]
-        # Of values that are equal on the border NumPy takes any. Comparisons with NaN are false.
+        # NumPy may take any of the values that equal the border. Comparisons with NaN are false.
         if np.count_nonzero(array < edge if largest else array <= edge) == border + (not largest):
             some.sort()
             values = array[some]
@@ -350,13 +352,13 @@ def _quantile(numpys: Any, array: Array, q: Any, axis: int | None, keepdims: boo
         raise TypeError
     if array.dtype.kind != "f":
         if array.itemsize > 4:
-            raise TypeError  # NumPy's differences may not fit
+            raise TypeError  # NumPy's differences may not fit the type
         array = array.astype(np.float64)
     with np.errstate(all="ignore"):
         return numpys(array, q, axis, keepdims=True) if keepdims else numpys(array, q, axis)
 
 
 def _check(axis: object, keepdims: object) -> None:
-    """Leave arguments that NumPy takes and nsc refuses to the general way."""
+    """Raise an error for arguments that NumPy takes and nsc refuses, so that the general way refuses them."""
     if (axis is not None and type(axis) is not int) or type(keepdims) is not bool:
         raise TypeError

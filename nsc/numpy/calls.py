@@ -1,4 +1,4 @@
-"""The edge of every function: what it takes is checked here, and calls that go another way leave here.
+"""The edge of every function: arguments are checked here, and small arrays and Dask arrays are passed on.
 
 The decorator `public` gives small arrays to NumPy's own functions, since the way to a kernel takes longer
 than the work. It gives Dask arrays to a rule of nsc.numpy.chunks.
@@ -26,9 +26,9 @@ Array = NDArray[Any]
 Axes = int | tuple[int, ...] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Dtypes of arrays to their keys of ELEMENTS. Those in the other order of bytes are not among them.
+# Maps dtypes of arrays to keys of ELEMENTS. Dtypes in the other byte order are missing.
 NAMES = {np.dtype(name): name for name in ELEMENTS if hasattr(np, name)}
-# Most values of a small array. More take NumPy as long as the general way needs to see what is asked.
+# Most values of a small array. With more, NumPy's work takes longer than the general way's checks.
 _SMALL = 1 << 13
 # A call on fewer values uses one thread.
 _LEAST_VALUES = 1 << 14
@@ -56,7 +56,7 @@ def public(
     Args:
         by_blocks: takes the function, the arguments and the options of a call with a Dask array.
         small: takes a small array and the other arguments. It returns the same results, or raises any
-            exception: then the function serves, and says what is wrong.
+            exception: then the function itself is called, and says if something is wrong.
     """
 
     def decorate(function: Function) -> Function:
@@ -69,7 +69,7 @@ def public(
                     try:
                         if not choosing.is_prepared():
                             return small(x, *args[1:], **options)
-                    except Exception:  # the function says what is wrong
+                    except Exception:  # the function itself is called, and says if something is wrong
                         pass
             return by_blocks(call, args, options) if is_chunked(array) else function(*args, **options)
 
@@ -79,7 +79,7 @@ def public(
 
 
 def _as_small(array: list[Any]) -> Array | None:
-    """Return a list of few numbers as an array; None for others."""
+    """Return a list of few numbers as an array; None for other lists."""
     return np.array(array) if len(array) <= _SMALL and {*map(type, array)} <= {int, float} else None
 
 
@@ -90,10 +90,10 @@ def is_chunked(array: object) -> bool:
 
 
 def read(function: str, array: ArrayLike) -> Array:
-    """Return what a caller passed as an array of NumPy's own class, in this machine's order of bytes.
+    """Return a caller's argument as an array of NumPy's own class, in this machine's byte order.
 
     Raises:
-        OperandTypeError: a type that is not of ELEMENTS, or a class whose meaning the result would lose.
+        OperandTypeError: a type that ELEMENTS lacks, or a class whose meaning the result would lose.
         OperandError: lists of different lengths.
     """
     x = plain(function, array)
@@ -101,7 +101,7 @@ def read(function: str, array: ArrayLike) -> Array:
         x = x.astype(x.dtype.newbyteorder("="))
     if x.dtype not in NAMES:
         hint = ""
-        if x.dtype == object:  # as of a frame with missing integers
+        if x.dtype == object:  # such as the values of a frame with missing integers
             hint = ": make numbers of it, as x.astype(float) or frame.to_numpy(float, na_value=np.nan)"
         raise OperandTypeError(
             f"nsc.numpy.{function}: the array must be of {', '.join(NAMES.values())}, got {x.dtype}{hint}"
@@ -110,7 +110,7 @@ def read(function: str, array: ArrayLike) -> Array:
 
 
 def plain(function: str, array: ArrayLike, name: str = "the array") -> Array:
-    """Return an array of any type; refuse classes that say more than their values, in lists too.
+    """Return an array of any type; refuse classes that mean more than their values, in lists too.
 
     Args:
         function: the function that was called, for messages.
@@ -142,7 +142,7 @@ def _check_items(function: str, array: object, name: str, depth: int) -> None:
 
 def _check_class(function: str, x: Array, name: str) -> None:
     if type(x) in (np.ndarray, np.memmap):
-        return  # and numpy.ma is not imported, which takes longer than most calls
+        return  # without an import of numpy.ma, which takes longer than most calls
     if isinstance(x, np.ma.MaskedArray):
         raise OperandTypeError(
             f"nsc.numpy.{function}: {name} is masked, and masks are not read: fill it, as "
@@ -200,7 +200,7 @@ def read_along(function: str, array: ArrayLike, axis: int | None) -> tuple[Array
 
 
 def keeps_axes(keepdims: object) -> bool:
-    """Return the value of `keepdims`. Most calls do not say it."""
+    """Return the value of `keepdims`, which most calls leave out."""
     return keepdims is not False and flag("keepdims", keepdims, OperandTypeError)
 
 
@@ -236,7 +236,7 @@ def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def some_of(x: Array, share: float, axis: int | None = None) -> Array:
-    """Return about a share of an array, cut along its longest axis but the one that is named."""
+    """Return about a share of an array, cut along its longest axis other than `axis`."""
     longest = max((at for at in range(x.ndim) if at != axis), key=x.shape.__getitem__)
     part: Array = np.moveaxis(x, longest, 0)[: max(1, int(share * x.shape[longest]))]
     return np.moveaxis(part, 0, longest)
@@ -265,10 +265,10 @@ def set_num_threads(k: int) -> None:
 
 
 def get_num_threads() -> int:
-    """Return how many threads calls use at most that do not say `workers`.
+    """Return the most threads that a call without `workers` uses.
 
-    Until `set_num_threads` is called it is OMP_NUM_THREADS, as in torch, which schedulers of many processes
-    set to 1. Without this variable it is the number of cores that the process may use.
+    Until `set_num_threads` is called, the number is OMP_NUM_THREADS, as in torch. Schedulers of many
+    processes set this variable to 1. Without it, the number is the count of cores that the process may use.
 
     >>> get_num_threads() >= 1
     True
@@ -281,7 +281,7 @@ def thread_count(function: str, workers: int | None, values: int) -> int:
 
     Args:
         function: the function that was called, for messages.
-        workers: what the call says; -1: the cores; None: the number of the process, or 1 for few values.
+        workers: what the call says; -1: the cores; None: the process's number, or 1 for few values.
         values: how many.
     """
     if workers is None:
@@ -299,6 +299,6 @@ def _count(function: str, name: str, value: object) -> int:
 
 
 def _of_environment() -> int | None:
-    """Return OMP_NUM_THREADS, of a list of levels the first; None if it is not set or no number."""
+    """Return OMP_NUM_THREADS, or its first level if it is a list; None if it is not set or no number."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdecimal() and int(first) > 0 else None

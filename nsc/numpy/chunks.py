@@ -1,11 +1,15 @@
-"""Dask arrays: what a function returns for one is lazy, and made of calls of the function on blocks.
+"""Dask arrays: the function is applied to each block, lazily. Dask is imported only when one is passed.
 
-Sorts and statistics take blocks with all that lies along their axes, filters and moving windows take blocks
-with as much of their neighbours as a window reaches. At the array's own ends a filter's mode applies, and
-only `wrap` needs values from the other end. So results have the bits that the whole array gives.
+A block holds all values that its results need:
 
-The same call on an array without values checks the arguments at once, and says the type and the shape of
-results. Only who passes a Dask array has Dask loaded.
+- sorts and statistics: all values along their axes;
+- filters and moving windows: the values of neighbouring blocks that a window reaches.
+
+At the array's own ends a filter's mode applies; only `wrap` needs values from the other end. So results have
+the bits that the whole array gives.
+
+The same call on an array without values checks the arguments at once, and gives the type and the shape of
+results.
 """
 
 # Dask has annotations, but not of the functions used here.
@@ -29,8 +33,8 @@ from nsc.numpy.weights import check_shape
 Function = Callable[..., Any]
 # Dask does not type its arrays.
 Chunked = Any
-# From a number of axes and the arguments of a call to how far its windows reach before a value and behind it
-# along each axis, and whether they go on at the other end of the array.
+# Takes a number of axes and the arguments of a call. Returns how far its windows reach before a value and
+# behind it along each axis, and whether they go on at the other end of the array.
 Reach = Callable[[int, Mapping[str, Any]], tuple[Sequence[tuple[int, int]], bool]]
 
 
@@ -50,7 +54,7 @@ def read_chunked(function: str, x: Chunked) -> Chunked:
             f"nsc.numpy.{function}: the array has blocks of unknown lengths: call its compute_chunk_sizes()"
         )
     x = x.astype(read(function, x._meta).dtype)
-    return x.rechunk(-1) if 0 in x.shape else x  # Dask does not cut it
+    return x.rechunk(-1) if 0 in x.shape else x  # Dask does not cut an empty array
 
 
 def _arguments(
@@ -78,7 +82,7 @@ def by_samples(function: Function, args: Sequence[Any], options: Mapping[str, An
     name, is_statistic, weights = function.__name__, "keepdims" in given, given.pop("weights", None)
     if given.pop("out", None) is not None:
         raise OperandError(f"nsc.numpy.{name}: a Dask array has no out: write its result by dask.array.store")
-    # Blocks keep the axes of a sample. Those that results lack are taken out in the end.
+    # Blocks keep the axes of a sample. Axes that results lack are removed at the end.
     keeps = keeps_axes(given.pop("keepdims", True)) and x.ndim > 0
     if given["axis"] is None:
         if x.npartitions > 1:
@@ -95,7 +99,7 @@ def by_samples(function: Function, args: Sequence[Any], options: Mapping[str, An
         given["axis"] = axes[0]
     if any(x.numblocks[axis] > 1 for axis in axes):
         x = x.rechunk({axis: -1 if axis in axes else "auto" for axis in range(x.ndim)})
-    # An array without values, along the same axes, is checked in the place of the array.
+    # An array without values, but with the same axes, stands in for the array in these checks.
     trial = np.empty([*(n if axis in axes else 0 for axis, n in enumerate(x.shape)), 0], x.dtype)
     operands = [x, range(x.ndim)]
     if weights is None:
@@ -121,7 +125,7 @@ def by_samples(function: Function, args: Sequence[Any], options: Mapping[str, An
         align_arrays=False,
         **_like(len(leading) + x.ndim, np.dtype(object) if len(parts) > 1 else parts[0].dtype),
     )
-    if len(parts) > 1:  # a block of both results is a tuple, of which each array takes its own
+    if len(parts) > 1:  # a block holds a tuple of both results; each array takes its own
         each = [
             results.map_blocks(itemgetter(place), **_like(x.ndim, part.dtype))
             for place, part in enumerate(parts)
@@ -143,7 +147,7 @@ def _of_block(
 
 
 def by_windows(reach: Reach) -> Function:
-    """Return what does as `by_samples` for a filter: a call for each block and what windows reach beside."""
+    """Return a `by_samples` for filters: it calls them on blocks with the neighbours that windows reach."""
 
     def filtered(function: Function, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         x, given = _arguments(function, args, options)
@@ -163,7 +167,7 @@ def by_windows(reach: Reach) -> Function:
 
 
 def _longer(lengths: tuple[int, ...], reach: int) -> tuple[int, ...]:
-    """Return lengths of blocks above the reach of a window, which mirrors what lies so far from an end."""
+    """Return lengths of blocks above a window's reach, so that a block holds all values that are mirrored."""
     from dask.array.overlap import ensure_minimum_chunksize
 
     if len(lengths) == 1 or reach == 0:
@@ -172,5 +176,5 @@ def _longer(lengths: tuple[int, ...], reach: int) -> tuple[int, ...]:
 
 
 def _like(ndim: int, dtype: np.dtype[Any]) -> dict[str, Any]:
-    """Return what tells Dask of results, which it would find out by a call."""
+    """Return the facts about results that Dask would otherwise find out by a call."""
     return {"dtype": dtype, "meta": np.empty((0,) * ndim, dtype)}

@@ -38,7 +38,7 @@ def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
     if len(listed) < ndim:
         ones = (1,) * (ndim - len(listed))
         raise WindowError(
-            f"nsc.numpy.{function}: size must have a number for each of the {ndim} axes, got {size!r}: pass "
+            f"nsc.numpy.{function}: size must have a number for each axis, {ndim} in all, got {size!r}: pass "
             f"{(*listed, *ones)} for colours that lie last, or {(*ones, *listed)} for a batch of images"
         )
     return listed
@@ -70,28 +70,29 @@ def median_filter(
     """Return the median of the window around each value, as scipy.ndimage.median_filter.
 
     One size is for all axes, as in scipy: `median_filter(rgb, 3)` of a rows × columns × 3 image mixes the
-    colours. Give a size for each axis, and 1 for those that are not mixed: (3, 3, 1) for colours that lie
-    last, (1, 3, 3) for a batch of grey images. With `mode="nearest"` the results are those of cv2.medianBlur.
+    colours. To mix some axes alone, give a size for each axis, with 1 for the others: (3, 3, 1) for colours
+    that lie last, (1, 3, 3) for a batch of grey images. With `mode="nearest"` the results equal
+    cv2.medianBlur's.
 
     Args:
-        array: of one to three axes, or of any number if `size` has several numbers. Types are those of
-            `sort`.
-        size: of the window, a number for each axis, or one for all axes; at most three are above 1, and it
-            has at most 225 values. It covers i - size // 2 … i - size // 2 + size - 1. Of an even number
-            of values the result is the upper of the two middle ones, scipy's, and not their mean, numpy's.
-        mode: what stands outside: reflect, nearest, mirror, wrap or constant.
+        array: of one to three axes, or of any number if `size` has several numbers; types as in `sort`.
+        size: of the window, a number for each axis, or one for all axes; at most three are above 1, and the
+            window has at most 225 values. It covers i - size // 2 … i - size // 2 + size - 1. If it has an
+            even number of values, the result is the upper of the two middle ones, as in scipy, and not
+            their mean, as in NumPy.
+        mode: the values outside of the array: reflect, nearest, mirror, wrap or constant.
         cval: the value outside, for the mode constant.
-        origin: how many places earlier the window begins, one number for all sizes, or one for each. With
-            (size - 1) // 2 it ends at i: a window along time that looks back alone.
-        workers: threads at most, or -1; None: those of `get_num_threads`.
+        origin: how many places earlier the window begins, one number for all sizes, or a number for each
+            size. With (size - 1) // 2 the window ends at i: along time it looks back alone.
+        workers: the most threads, or -1; None: as many as `get_num_threads` returns.
 
     Raises:
-        WindowError: no such window, or an origin with which i is not in it.
+        WindowError: no such window, or an origin that moves the window off i.
         OperandTypeError: a type that is not served.
         OperandError: no such mode, or a cval that the type does not have; workers neither positive nor -1.
 
     Cost: up to 32 channels behind the window are filtered where they lie, by a kernel that is built for their
-    number. More are copied, as are axes of the window that lie further apart.
+    number. More channels are copied first, and so are arrays whose window axes lie further apart.
 
     >>> median_filter([[1, 9, 3], [4, 5, 6], [7, 8, 2]], 3)[1, 1]
     np.int64(5)
@@ -167,7 +168,7 @@ def _filter(
 
 
 def _axes(shape: tuple[int, ...], sizes: tuple[int, ...], origins: tuple[int, ...]) -> list[int]:
-    """Return the axes of an array as kernels read them: as they are, or else those of the window last."""
+    """Return the order in which kernels read an array's axes: as they are, or with the window's axes last."""
     wide = [axis for axis, size in enumerate(sizes) if size > 1]
     if not wide or wide[-1] - wide[0] < 3:
         folded = _fold(sizes, origins)
@@ -185,7 +186,7 @@ def by_kernel(
         kernel: for the array's type and the channels of its images.
         x: an array with at least one value.
         folded: the window.
-        mode, outside: what stands outside of the array, and its value for the mode constant.
+        mode, outside: the values outside of the array, and the value for the mode constant.
         threads: how many at most.
     """
     lying, values = np.ascontiguousarray(x), np.empty(x.shape, x.dtype)

@@ -38,7 +38,7 @@ class Rolling:
     """Windows along an axis, as `rolling` returns them. Each method is a statistic of every window.
 
     Results have the shape of the array; they are float64, or of its floating-point type. A result is NaN if
-    its window has fewer numbers than `min_periods`. Those of a Dask array are lazy.
+    its window has fewer numbers than `min_periods`. Results of a Dask array are lazy.
 
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).max()
     array([nan, nan,  5.,  8.])
@@ -52,7 +52,7 @@ class Rolling:
         return f"Rolling(window={window}, axis={axis}, min_periods={least})"
 
     def median(self) -> Array:
-        """Return the medians; of an even number of values, the mean of the two middle ones.
+        """Return the medians; for an even number of values, the mean of the two middle ones.
 
         >>> rolling([1.0, 5.0, 2.0, 8.0], 2).median()
         array([nan, 3. , 3.5, 5. ])
@@ -129,7 +129,7 @@ def _statistic(
     ahead: int,
     workers: int | None,
 ) -> Array:
-    """Return a statistic of all windows, that of a method of _Windows."""
+    """Return a statistic of all windows; a method of _Windows has its name."""
     moved = np.moveaxis(array, axis, -1)
     rows = moved.reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
     if name not in ("min", "max"):  # bottleneck takes extremes where the values lie
@@ -219,7 +219,7 @@ class _Windows:
         return results
 
     def _of_rule(self, rule: Rule, has_peer: bool) -> Array:
-        """Return the statistic of all windows, which bottleneck may serve until kernels do."""
+        """Return the statistic of all windows, by bottleneck if `has_peer` until a kernel is used."""
         has_nan = self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
         if has_nan and not has_peer:
             return self._sorted(rule)
@@ -257,7 +257,7 @@ class _Windows:
         return replace(self, rows=self.rows[:1, : max(count, 4 * self.window)])
 
     def _joined(self, rule: Rule, of_rank: Callable[[int], Array]) -> Array:
-        """Return the statistic of windows of numbers, from values of ranks in those inside the rows."""
+        """Return the statistic of windows of numbers; `of_rank` gives values of windows inside the rows."""
         columns = self.rows.shape[1]
         results = np.full(self.rows.shape, np.nan, self.dtype)
         first, stop = min(columns, self.before), max(self.before, columns - self.ahead)
@@ -286,9 +286,9 @@ class _Windows:
         return self._joined(rule, of_rank)
 
     def _by_peer(self, rank: int) -> Array:
-        """Return the values of a rank in the windows inside the rows; pandas serves large windows."""
+        """Return the values of a rank in the windows inside the rows; pandas finds them for large windows."""
         rows, window = self.rows, self.window
-        # In pandas infinite values are missing.
+        # Pandas takes infinite values for missing ones.
         if window > _MOST_BY_NUMPY and _pandas() and np.isfinite(rows).all():
             rolling = _pandas().DataFrame(rows.T).rolling(window)
             found = rolling.quantile(rank / (window - 1), interpolation="nearest").to_numpy()
@@ -325,7 +325,7 @@ class _Windows:
         return found
 
     def _padded(self) -> Array:
-        """Return the rows with NaN where windows reach out of them."""
+        """Return the rows with NaN added at both ends, as far as windows reach."""
         outer, columns = self.rows.shape
         padded = np.full((outer, columns + self.window - 1), np.nan, self.dtype)
         padded[:, self.before : self.before + columns] = self.rows
@@ -355,16 +355,16 @@ def rolling(
 ) -> Rolling:
     """Return windows that move along an axis, as pandas.DataFrame.rolling; their statistics are its methods.
 
-    The window of a value is the value and the window - 1 before it; with `center`, (window - 1) // 2 of them
-    come after it. NaN and places outside of the array do not count as numbers.
+    The window of a value is the value and the `window` - 1 values before it; with `center`,
+    (`window` - 1) // 2 of them come after it. NaN and places outside of the array do not count as numbers.
 
     Args:
-        array: of at least one axis. Types are those of `sort`.
-        window: how many values it has.
-        axis: along which it moves; None: down the rows of a DataFrame, along the last axis of others.
+        array: of at least one axis; types as in `sort`.
+        window: how many values a window has.
+        axis: along which windows move; None: down the rows of a DataFrame, along the last axis of arrays.
         min_periods: how many numbers a window must have; None: all. Named min_count in bottleneck.
         center: whether the value is the middle one of its window.
-        workers: threads at most, or -1; None: those of `get_num_threads`.
+        workers: the most threads, or -1; None: as many as `get_num_threads` returns.
 
     Raises:
         OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an
@@ -376,14 +376,14 @@ def rolling(
 
     Cost: minima and maxima take a pass over the array for each bit of the window. Medians and quantiles of
     up to 225 values in an array without NaN share their sorted parts, as in `rank_filter`. Others are
-    selected in each window. Where bottleneck or pandas are installed and give the same results, they serve.
+    selected in each window. Where bottleneck or pandas is installed and gives the same results, it is used.
 
     >>> rolling([1.0, 5.0, 2.0, 8.0], 3).median()
     array([nan, nan,  2.,  5.])
     """
     x = read_chunked("rolling", array) if is_chunked(array) else read("rolling", array)
     if workers is not None:
-        thread_count("rolling", workers, x.size)  # refuses others
+        thread_count("rolling", workers, x.size)  # refuses other workers
     if axis is None:
         axis = 0 if type(array).__name__ == "DataFrame" else -1
     axis = axis_of("rolling", axis, x.ndim)

@@ -1,8 +1,8 @@
-"""Rules: which ranks of a sample a result reads, and how it joins their values. Quantiles have NumPy's.
+"""Rules: which ranks of a sample a result reads, and how it joins their values. NumPy's quantiles are rules.
 
 Source: R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
 (1996), for nine methods; NumPy's documentation for the other four, and for the names. Operations and their
-order are those of NumPy 2.4, so that results have the same bits.
+order follow NumPy 2.4, so that results have the same bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nsc.arguments import is_name
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.calls import Array, plain
 
-# From a number of values and a quantile to a position among the ranks 0 … count - 1, or outside of them.
+# Takes a number of values and a quantile. Returns a position among the ranks 0 … count - 1 or outside.
 Position = Callable[[int, Any], Any]
 
 
@@ -30,8 +30,9 @@ class Place:
 
     Attributes:
         low, high: the ranks on both sides.
-        share: how far from the value at `low`; a float takes the type of the values, a number of NumPy
-            keeps its own. None: the result is the value at `low`.
+        share: how far the result lies from the value at `low`, as a part of the distance to the value at
+            `high`. A float takes the type of the values, a number of NumPy keeps its own type. None: the
+            result is the value at `low`.
     """
 
     low: int
@@ -46,7 +47,7 @@ class Rule:
     Attributes:
         places: from a number of values, at least 1, to where each result lies among them.
         join: from the values at both ranks of a place, and its share, to results.
-        selects: whether a kernel is built for these ranks alone. One that sorts serves all other rules.
+        selects: whether a kernel is built for these ranks alone. All other rules use a kernel that sorts.
     """
 
     places: Callable[[int], Sequence[Place]]
@@ -66,7 +67,7 @@ def _step(count: int, q: Any) -> Any:
     return count * q - 1
 
 
-# Methods whose results are values of the sample, to a function that gives the rank.
+# Methods whose results are values of the sample, with a function that gives the rank.
 _RANKS: dict[str, Callable[[int, Any], int]] = {
     "inverted_cdf": lambda count, q: math.ceil(_step(count, q)),
     "closest_observation": lambda count, q: _closest(count * q - 1 - 0.5),
@@ -74,7 +75,7 @@ _RANKS: dict[str, Callable[[int, Any], int]] = {
     "higher": lambda count, q: math.ceil(_linear(count, q)),
     "nearest": lambda count, q: round(_linear(count, q)),
 }
-# Methods whose results lie between two values, to a function that gives the position.
+# Methods whose results lie between two values, with a function that gives the position.
 _POSITIONS: dict[str, Position] = {
     "averaged_inverted_cdf": _step,
     "interpolated_inverted_cdf": _offset(0, 1),
@@ -85,7 +86,8 @@ _POSITIONS: dict[str, Position] = {
     "normal_unbiased": _offset(3 / 8, 3 / 8),
     "midpoint": lambda count, q: 0.5 * (np.floor(_linear(count, q)) + np.ceil(_linear(count, q))),
 }
-# From a position and its distance from the rank below to the share; in other methods it is that distance.
+# Takes a position and its distance from the rank below. Returns the share, which other methods set to this
+# distance.
 _SHARES: dict[str, Callable[[Any, Any], Any]] = {
     "averaged_inverted_cdf": lambda position, rest: 0.5 if rest == 0 else 1.0,
     "midpoint": lambda position, rest: 0.0 if position % 1 == 0 else 0.5,

@@ -1,7 +1,7 @@
-"""Samples: an array seen as outer × n × inner values, and what sorts them, a kernel or NumPy.
+"""Samples: an array seen as outer × n × inner values, and their sort by a kernel or by NumPy.
 
-A sort returns all of its results. A statistic is computed of a block of sorted samples at a time, so that it
-finds them in the cache.
+A sort returns all of its results. A statistic is computed for one block of sorted samples at a time, while
+the block is in the cache.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from nsc.runtime.exact.kernel import ExactFunction, Layout, layout_of, places_fi
 
 Result = TypeVar("Result")
 
-# Bytes of the sorted values of a block: with what is computed of them they fit a core's second-level cache.
+# Bytes of a block's sorted values: they and the results fit a core's second-level cache.
 BLOCK_BYTES = 1 << 20
-# A block is of whole registers, whatever the type.
+# A block fills whole registers for every type.
 _LANES = 64
 
 
@@ -32,7 +32,7 @@ class Samples(NamedTuple):
     """How an array is seen as samples.
 
     Attributes:
-        order: the array's axes, as they are read; those of a sample stand together.
+        order: the array's axes in the order in which they are read; the axes of a sample are neighbours.
         kept: the other axes, in this order, and their lengths.
         shape: outer, n, inner.
     """
@@ -53,7 +53,7 @@ class Samples(NamedTuple):
             lying.sort(key=lambda axis: -abs(strides[axis]))
         places = [place for place, axis in enumerate(lying) if axis in axes]
         first, last = places[0], places[-1] + 1
-        if last - first > len(axes):  # others lie between them
+        if last - first > len(axes):  # other axes lie between them
             lying = [*(axis for axis in lying if axis not in axes), *sorted(axes)]
             first, last = x.ndim - len(axes), x.ndim
         lengths = [x.shape[axis] for axis in lying]
@@ -79,7 +79,7 @@ class Samples(NamedTuple):
         return turned
 
     def forth(self, found: Array) -> Array:
-        """Return what `back` returned as it was; a view, if the strides allow it."""
+        """Undo `back`: return results as count × outer × inner; a view, if the strides allow it."""
         places = sorted(self.kept)
         results: Array = found.transpose(0, *(1 + places.index(axis) for axis in self.kept))
         return results.reshape(len(found), self.shape[0], self.shape[2])
@@ -91,8 +91,8 @@ class SortedBlock(NamedTuple):
     Attributes:
         values: a row for each rank that is known, a column for each sample.
         ranks: the rank of each row; None: all, in their order.
-        indices: where each value lay; nothing, if that was not asked for.
-        part: cuts the same samples out of what `Samples.lay` returned.
+        indices: where each value lay; empty if indices were not asked for.
+        part: cuts the same samples out of an array that `Samples.lay` returned.
     """
 
     values: Array
@@ -111,13 +111,13 @@ class SortedBlock(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """What is computed of sorted samples.
+    """A statistic of sorted samples.
 
     Attributes:
-        of_block: from a block to the results, for each a number of each sample.
-        ranks: those that it reads, ascending; None: all.
+        of_block: takes a block and returns the results; each result has a number for each sample.
+        ranks: the ranks that it reads, ascending; None: all.
         reads_indices: whether it reads the indices of values.
-        selects: whether a kernel is built for these ranks alone. One that sorts serves all others.
+        selects: whether a kernel is built for these ranks alone. All others use a kernel that sorts.
     """
 
     of_block: Callable[[SortedBlock], Sequence[Array]]
@@ -169,7 +169,7 @@ def each_block(
         statistic: what is computed.
         results: count × outer × inner, a row for each result.
         threads: how many at most.
-        kernel: serves in any case; None: what pays does.
+        kernel: is used in any case; None: a kernel if that pays, or else NumPy.
     """
     index_dtype = np.dtype(np.int32) if statistic.reads_indices else None
     if index_dtype is not None and not places_fit(laid.shape[1], laid.itemsize):
@@ -179,7 +179,7 @@ def each_block(
         known = statistic.ranks if kernel is None or statistic.selects else None
         outputs = laid.shape[1] if known is None else len(known)
         index_bytes = 0 if index_dtype is None else index_dtype.itemsize
-        # Few large blocks: between them a thread needs Python, which only one thread has at a time.
+        # Few large blocks: between blocks a thread needs the interpreter, which one thread holds at a time.
         least = parts_of(threads, _work_of(kernel, laid, index_bytes), 2)
         blocks = _blocks(laid.shape, outputs * (laid.itemsize + index_bytes), least)
 
@@ -238,7 +238,7 @@ def _served(
 def _sort_by_kernel(
     kernel: ExactFunction, x: Array, descending: bool, index_dtype: np.dtype[Any] | None, threads: int
 ) -> tuple[Array, Array]:
-    """Return values, and indices if a dtype of them is given, as outer × results × inner."""
+    """Return values, and indices if their dtype is given, as outer × results × inner."""
     outer, n, inner = x.shape
     steps = [stride // x.itemsize for stride in x.strides]
     if not (steps[1] == 1 if inner == 1 else steps[2] == 1 and steps[1] >= inner):
@@ -258,7 +258,7 @@ def _sort_by_kernel(
 
 
 def _work_of(kernel: ExactFunction | None, x: Array, index_bytes: int) -> float:
-    """Return how much work it is to sort an array, in the unit of LEAST_WORK."""
+    """Return the work of sorting an array, in the unit of LEAST_WORK."""
     if kernel is None:
         return x.nbytes * 100.0  # about what NumPy takes
     # A word with an index has twice the width, and takes twice the operations to make and to read.
@@ -266,7 +266,7 @@ def _work_of(kernel: ExactFunction | None, x: Array, index_bytes: int) -> float:
 
 
 def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple[slice, slice, slice]]:
-    """Return blocks: of several slabs of samples, or of some of the columns of one.
+    """Return blocks: each holds several slabs of samples, or some of the columns of one slab.
 
     Args:
         shape: outer, n, inner.

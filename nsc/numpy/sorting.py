@@ -53,11 +53,11 @@ def sort(
 
     Args:
         array: of any shape. Axes of more than MOST values are sorted by numpy.sort.
-        axis: the axis along which to sort; None: of the flattened array.
+        axis: the axis along which to sort; None: the array is flattened first.
         descending: whether the largest value, or NaN, comes first.
         return_indices: whether to return the indices too, as a stable numpy.argsort.
         index_dtype: int64 or int32.
-        workers: threads at most, or -1; None: those of `get_num_threads`.
+        workers: the most threads, or -1; None: as many as `get_num_threads` returns.
 
     Raises:
         OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an
@@ -106,13 +106,13 @@ def topk(
 ) -> Sorted:
     """Return the k largest values along an axis, largest first, or the k smallest, with their indices.
 
-    The largest are the last k of a stable `sort`, turned around: of equal values the one that lies last comes
+    The largest are the last k of a stable `sort`, reversed: if values are equal, the one that lies last comes
     first. The smallest are the first k.
 
     Args:
         array, axis, index_dtype, workers: as in `sort`.
         k: how many.
-        largest: False: the k smallest, smallest first, NaN last.
+        largest: True: the k largest. False: the k smallest, smallest first, NaN last.
 
     Raises:
         OperandError: k outside 1 … the length of the axis; or as in `sort`.
@@ -135,11 +135,12 @@ def topk(
 def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int | None = None) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
-    The values are those of numpy.partition at these ranks.
+    numpy.partition puts the same values at these ranks.
 
     Args:
         array, axis, workers: as in `sort`.
-        wanted: one rank, which leaves out the axis, or a sequence of ranks. Negative ones count from the end.
+        wanted: one rank, with which results lack the axis, or a sequence of ranks. Negative ranks count from
+            the end.
 
     Raises:
         OperandError: a rank that the axis does not have, or one that is named twice; or as in `sort`.

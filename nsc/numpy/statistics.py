@@ -41,7 +41,8 @@ from nsc.numpy.weights import (
     weighted_trimmed_mean,
 )
 
-# Of samples of up to so many values each rank is looked at for NaN; of longer ones, each count of numbers.
+# Samples of up to so many values are searched for NaN rank by rank. Longer ones are grouped by their counts
+# of numbers.
 _FEW = 64
 
 
@@ -57,17 +58,17 @@ def median(
 ) -> Array:
     """Return the median along axes, as numpy.median: NaN where there is a NaN, float64 for integers.
 
-    With weights it is the value with at most half of the whole weight below it and at most half above it. If
-    there are two such values, it is their mean. Equal weights change nothing. Whole weights give the median
-    of values that are repeated so many times. Weights are summed in float64.
+    With weights, the median is the value with at most half of the whole weight below it and at most half
+    above it. If there are two such values, the median is their mean. Equal weights change nothing. Whole
+    weights give the median of values that are repeated so many times. Weights are summed in float64.
 
     Args:
-        array: of any shape. More than MOST values of a sample are sorted by NumPy.
+        array: of any shape. Samples of more than MOST values are sorted by NumPy.
         axis: the axes of a sample; None: all, as in NumPy.
         weights: of the array's shape, or of the shape of the named axes; none negative, not all 0.
         keepdims: whether the axes of a sample stay, with length 1.
         out: where to write the results, of their shape; None: to a new array.
-        workers: threads at most, or -1; None: those of `get_num_threads`.
+        workers: the most threads, or -1; None: as many as `get_num_threads` returns.
 
     Raises:
         OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an
@@ -101,7 +102,7 @@ def nanmedian(
     A sample without a number gives NaN, without a warning. The weight of a NaN does not count. Arguments and
     errors as in `median`.
 
-    Cost: that of a sort, and of one pass over its results.
+    Cost: a sort, and one pass over its results.
 
     >>> nanmedian([[3.0, np.nan, 4.0], [np.nan, 5.0, np.nan]], axis=1)
     array([3.5, 5. ])
@@ -123,12 +124,12 @@ def quantile(
 ) -> Array:
     """Return quantiles along axes, as numpy.quantile, with its bits: NaN where there is a NaN.
 
-    Methods are those of NumPy, by its names. Results of inverted_cdf, closest_observation, lower, higher and
-    nearest are values of the array; those of the others lie between two, in NumPy's arithmetic, where an
-    infinite neighbour may give NaN. Integers of the other methods are computed in float64.
+    Methods are NumPy's, with its names. Results of inverted_cdf, closest_observation, lower, higher and
+    nearest are values of the array. Results of the other methods lie between two values, in NumPy's
+    arithmetic, where an infinite neighbour may give NaN; for integers these methods compute in float64.
 
     Args:
-        q: in 0 … 1, of any shape. Its axes come in front of those that are kept.
+        q: in 0 … 1, of any shape. Its axes come in front of the axes that are kept.
         method: one of NumPy's.
         weights: as in `median`; only for the method inverted_cdf, as in NumPy.
         array, axis, keepdims, out, workers: as in `median`.
@@ -163,7 +164,7 @@ def nanquantile(
     A sample without a number gives NaN, without a warning. The weight of a NaN does not count. Arguments and
     errors as in `quantile`.
 
-    Cost: that of a sort, and of one pass over its results for each q.
+    Cost: a sort, and one pass over its results for each q.
 
     >>> nanquantile([[1.0, np.nan, 2.0], [4.0, 8.0, 6.0]], 0.5, axis=1)
     array([1.5, 6. ])
@@ -227,7 +228,7 @@ def trimmed_mean(
 ) -> Array:
     """Return the mean without the smallest and largest values, as scipy.stats.trim_mean.
 
-    Of n values int(proportion · n) are left out at each end. NaN is the result where there is a NaN. Sums are
+    At each end int(proportion · n) of n values are left out. NaN is the result where there is a NaN. Sums are
     in float64; results are float64, or of the array's floating-point type.
 
     With weights, the share `proportion` of the whole weight is left out at each end. One value may lose a
@@ -268,12 +269,12 @@ def trimmed_mean(
 
 @dataclass(frozen=True)
 class _Reduction:
-    """What all statistics share: an array, its samples, and where results go.
+    """The arguments that all statistics share: an array, its samples, and where results go.
 
     Attributes:
         function: the function that was called, for messages. If its name begins with nan, NaN is left out.
         x: the array.
-        axes: those of a sample, in the order named.
+        axes: the axes of a sample, in the order named.
         samples: how the array is read.
         keepdims: whether these axes stay, with length 1.
         out: where results are written; None: to a new array.
@@ -326,14 +327,14 @@ class _Reduction:
 
     @property
     def skips_nan(self) -> bool:
-        """Whether NaN is left out; else a sample with one gives NaN."""
+        """Whether NaN is left out; otherwise a sample with a NaN gives NaN."""
         return self.function.startswith("nan")
 
     def results(self, leading: tuple[int, ...], dtype: np.dtype[Any], statistic: Statistic) -> Array:
         """Return the results of a statistic.
 
         Args:
-            leading: the lengths of axes in front of those that are kept; a place in them for each result.
+            leading: the lengths of axes in front of the kept axes, with a place for each result.
             dtype: of results.
             statistic: what is computed.
         """
@@ -342,7 +343,7 @@ class _Reduction:
         kept = [1 if axis in self.axes else length for axis, length in enumerate(x.shape)]
         shape, outer, inner = (*leading, *(kept if self.keepdims else others)), *samples.shape[::2]
         check_out(self.function, out, shape, dtype)
-        # Results are written where they go, if their type is right and nothing is overwritten that is read.
+        # Results go directly to `out` if its type is right and this overwrites nothing that is read.
         room, count = None, math.prod(leading)
         if out is not None and out.dtype == dtype and not np.may_share_memory(out, x):
             view = samples.forth(out.reshape(count, *others))
@@ -357,13 +358,13 @@ class _Reduction:
         return out
 
     def by_rule(self, leading: tuple[int, ...], dtype: np.dtype[Any], rule: Rule) -> Array:
-        """Return the results of a rule: of each sample's numbers if NaN is left out."""
+        """Return the results of a rule; if NaN is left out, it reads each sample's numbers alone."""
         has_nan, n = self.x.dtype.kind == "f", self.samples.shape[1]
         if has_nan and self.skips_nan:
             return self.results(leading, dtype, Statistic(lambda block: of_numbers(block.values, rule, 1)))
         places = rule.places(n)
         wanted = {rank for place in places for rank in (place.low, place.high)}
-        wanted |= {n - 1} if has_nan else set()  # the last rank is NaN if any is
+        wanted |= {n - 1} if has_nan else set()  # the last rank is NaN if any value is
 
         def of_block(block: SortedBlock) -> list[Array]:
             found = [at_place(rule, place, block.at(place.low), block.at(place.high)) for place in places]
@@ -387,7 +388,7 @@ def at_place(rule: Rule, place: Place, low: Array, high: Array) -> Array:
 
 
 def of_numbers(values: Array, rule: Rule, least: int) -> list[Array]:
-    """Return a rule's results of the numbers of sorted samples.
+    """Return a rule's results for the numbers of sorted samples.
 
     Args:
         values: a row for each rank, a column for each sample.
@@ -411,7 +412,7 @@ def of_numbers(values: Array, rule: Rule, least: int) -> list[Array]:
 def _with_nan(values: Array) -> Iterator[tuple[int, Array]]:
     """Yield counts of numbers, each with the samples that have so many.
 
-    Samples that have fewer may be among them: these come again later, with their own count.
+    Samples with fewer numbers may be among them: these come again later, with their own count.
     """
     n = len(values)
     if n <= _FEW:
@@ -427,7 +428,7 @@ def _with_nan(values: Array) -> Iterator[tuple[int, Array]]:
 
 
 def float_of(x: Array) -> np.dtype[Any]:
-    """Return the type of means of an array."""
+    """Return the type of an array's means."""
     return x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
 
 

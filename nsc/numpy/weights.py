@@ -1,6 +1,6 @@
 """Weights: how they are read, and statistics that read them in the order of the values.
 
-Sums of weights are float64 and run over the sorted values, from one end or from the other. No sum is the
+Sums of weights are float64 and run over the sorted values, from either end. No sum is computed as the
 difference of two others.
 """
 
@@ -17,7 +17,7 @@ from nsc.numpy.calls import Array, read
 from nsc.numpy.samples import Samples, SortedBlock
 
 Shape = tuple[int, ...]
-# From sorted values and their weights, a row for each rank, to rows of results.
+# Takes sorted values and their weights, a row for each rank. Returns rows of results.
 Weighted = Callable[[Array, Array], Sequence[Array]]
 
 
@@ -51,7 +51,7 @@ def read_weights(function: str, weights: ArrayLike, shape: Shape, axes: Shape, s
 
 
 def check_shape(function: str, found: Shape, shape: Shape, axes: Shape) -> None:
-    """Raise an error unless weights have the shape of an array, or that of its axes of a sample."""
+    """Raise an error unless weights have an array's shape, or the shape of a sample's axes."""
     of_a_sample = tuple(shape[axis] for axis in axes)
     if found in (shape, of_a_sample):
         return
@@ -64,12 +64,12 @@ def check_shape(function: str, found: Shape, shape: Shape, axes: Shape) -> None:
 
 
 def of_weights(statistic: Weighted, laid: Array, skips_nan: bool, block: SortedBlock) -> Sequence[Array]:
-    """Return a statistic of sorted samples, NaN for those without weight.
+    """Return a statistic of sorted samples, NaN for samples without weight.
 
     Args:
         statistic: what is computed.
         laid: the weights, as `read_weights` returns them.
-        skips_nan: whether a NaN is left out with its weight; else a sample with one gives NaN.
+        skips_nan: whether a NaN is left out with its weight; otherwise a sample with a NaN gives NaN.
         block: the samples.
     """
     values, has_nan = block.values, block.values.dtype.kind == "f"
@@ -104,11 +104,12 @@ def weighted_quantiles(quantiles: Array, values: Array, weights: Array) -> Seque
 
 
 def _first(values: Array, is_beyond: Array) -> Array:
-    """Return the first value of each sample that the result does not lie beyond, or its last one.
+    """Return each sample's first value that the result does not lie beyond, or its last value.
 
     Args:
         values: a row for each rank, a column for each sample.
-        is_beyond: for all ranks but the last; in a column True comes before False.
+        is_beyond: whether the result lies beyond a value, for all ranks but the last; in a column True comes
+            before False.
     """
     places = np.count_nonzero(is_beyond, axis=0)
     first: Array = np.take_along_axis(values, places[np.newaxis], 0)[0]
@@ -132,9 +133,9 @@ def _cut(weights: Array, trim: Array) -> Array:
 
 
 def sum_of(rows: Array) -> Array:
-    """Return the sums of columns: rows are added by halves, in an order that depends on their number alone.
+    """Return the sums of columns. Rows are added by halves, in an order that depends on their number alone.
 
-    NumPy's order depends on how an array lies in memory, so on how samples are cut into blocks.
+    NumPy's order depends on an array's layout in memory, and so on how samples are cut into blocks.
     """
     while len(rows) > 1:
         half = len(rows) // 2

@@ -88,7 +88,7 @@ def draw(
 ) -> Explorer:
     """Return a page to explore a network: a diagram that runs, formats, source, bounds and the proof.
 
-    The network need not sort: a refuted one is shown with where it fails.
+    The network need not sort: a refuted network is shown with the places where it fails.
 
     Args:
         network: as in `compile`, or anything with a network, such as an operator.
@@ -102,7 +102,7 @@ def draw(
         NetworkError: no such network, more than 128 wires or 10,000 comparators, or values that are no finite
             number for each wire.
         PropertyError: ranks or wires that the network does not have.
-        LoweringError: a relaxation that there is not.
+        LoweringError: no such relaxation.
 
     >>> draw("bitonic", 8, values=[3, 1, 2, 0, 7, 5, 6, 4])
     <Explorer: bitonic, 8 wires>
@@ -110,7 +110,7 @@ def draw(
     inner = getattr(network, "network", None)
     named = inner if isinstance(inner, Network) else network
     request = Request(
-        network=named,  # type: ignore[arg-type]  # what it is not, describe refuses
+        network=named,  # type: ignore[arg-type]  # describe refuses other types
         n=n,
         relaxation=relaxation_of(relaxation, art_lambda, error_free),
         version=VERSION,

@@ -70,7 +70,7 @@ class SearchEngine:
         self._search.restype = self._removable.restype = ctypes.c_int64
 
     def search(self, problem: Problem, standing: Standing, effort: Effort) -> tuple[int, Standing]:
-        """Return how many candidates were tried, and where the search stands then.
+        """Return how many candidates were tried, and the state of the search after them.
 
         Raises:
             NetworkError: no network passes the pool.

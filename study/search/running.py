@@ -1,4 +1,4 @@
-"""Searches for networks of less cost: what `nsc search` and `nsc.search` share."""
+"""Searches for networks of less cost: the part that `nsc search` and `nsc.search` share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nsc.wording import argument
 
 __all__ = ["search"]
 
-# In the place of a network to begin with: the best that nsc knows.
+# In the place of a network: begin with the best one that nsc knows.
 KNOWN = "known"
 
 
@@ -66,7 +66,7 @@ def search(
         depth: the most layers; None: any number.
         start: a network to begin with, as `network` takes it, or "known", the best that nsc knows; None:
             random networks.
-        prefix: first layers that stay as they are; None: as few as keep the search exact.
+        prefix: how many first layers stay as they are; None: as few as keep the search exact.
         symmetric: whether networks are the same upside down.
         seed: of random changes.
         seconds: how long to search; a round that has begun is finished, and a search ends sooner where no
@@ -78,7 +78,7 @@ def search(
 
     Raises:
         NetworkError: no such goal, or no network to begin with.
-        PropertyError: no such property, or a rank on a wire of another number.
+        PropertyError: no such property, or a rank whose wire has another number.
         UnprovedError: no network was found, or none was proved.
 
     >>> search(6).counts
@@ -132,7 +132,7 @@ def begin(
 
 
 def rounds(state: State, map_: Workers, end: float, progress: Progress = SILENT) -> Iterator[Searched]:
-    """Yield what a search has come to, now and after each round, until a time or a least cost."""
+    """Yield the search as it stands, now and after each round, until a time or until the cost is least."""
     found = Searched(state)
     start = gained = time.monotonic()
     while True:
@@ -152,7 +152,7 @@ def rounds(state: State, map_: Workers, end: float, progress: Progress = SILENT)
 
 
 def _proved(found: Searched, progress: Progress) -> Searched:
-    """Return what was found with the best network of the state and its proof, if it is a better one."""
+    """Return the search with the best network of its state and a proof, if this network is a better one."""
     goal, best = found.state.goal, found.state.best
     if best is None or (found.network is not None and goal.cost(best) >= goal.cost(found.network)):
         return found
@@ -165,7 +165,7 @@ def _proved(found: Searched, progress: Progress) -> Searched:
 
 
 def _is_least(found: Searched) -> bool:
-    """Say whether no network can cost less, by the bounds that are known."""
+    """Return whether no network can cost less, by the known bounds."""
     goal = found.state.goal
     records = records_of(goal.wanted)
     if found.network is None or records is None:

@@ -1,7 +1,7 @@
-"""Workers: a function of many inputs, here, in processes of this machine, or on a Dask cluster.
+"""Workers: a function is applied to many inputs: here, in processes of this machine, or on a Dask cluster.
 
-A worker that is killed loses nothing: its input is given to another one. A cluster is started by the user,
-where nsc is installed:
+If a worker is killed, nothing is lost: its input is given to another worker. The user starts a cluster, on
+machines where nsc is installed:
 
     dask scheduler
     dask worker ADDRESS --nthreads 1 --nworkers N
@@ -40,7 +40,7 @@ Map = Callable[[Sequence[Input]], list[Result]]
 
 # How often an input is given to a new worker after the last one died.
 _AGAIN = 3
-# Dask blames a dead worker's inputs that were only waiting there too.
+# More, because Dask also counts a worker's death against inputs that were only waiting there.
 _AGAIN_ON_CLUSTER = 10
 # Seconds to wait for a scheduler's answer, and until a process, or the client of a cluster, has ended.
 PATIENCE, GRACE = 10, 2
@@ -50,12 +50,12 @@ PATIENCE, GRACE = 10, 2
 def workers(
     work: Callable[[Input], Result], jobs: int = 1, scheduler: str | None = None
 ) -> Iterator[Map[Input, Result]]:
-    """Yield a function that returns what the work makes of inputs, in their order.
+    """Yield a function that takes inputs and returns the results of the work, in the order of the inputs.
 
     Args:
         work: a function of a module.
         jobs: processes of this machine; 1: this process.
-        scheduler: the address of a Dask scheduler, which takes the place of processes; None: none.
+        scheduler: the address of a Dask scheduler, whose cluster replaces the processes; None: no cluster.
 
     Raises:
         WorkerError: no Dask, no scheduler that answers, or a worker that dies again and again. Errors of nsc
@@ -76,7 +76,7 @@ def workers(
 
 
 class _Process(Generic[Input, Result]):
-    """A process that works on one input after another; it is started for the first, and after a death."""
+    """A process that works on one input after another. It starts with the first, and again after a death."""
 
     def __init__(self, work: Callable[[Input], Result]) -> None:
         self.work = work
@@ -86,11 +86,11 @@ class _Process(Generic[Input, Result]):
     def take(self, each: Input) -> None:
         if self.process is None:
             self.process, self.connection = started(_attempt, self.work)
-        with suppress(OSError):  # it is dead, which `answer` sees
+        with suppress(OSError):  # the process is dead, which `answer` notices
             self.connection.send(each)
 
     def answer(self, each: Input) -> Result:
-        """Return what came of the input that was taken.
+        """Return the result for the input that `take` received.
 
         Raises:
             WorkerError: the process dies again and again.
@@ -132,7 +132,7 @@ def _attempt(work: Callable[[Any], object], each: object) -> object:
         return work(each)
     except NscError as error:
         return error
-    except Exception as error:  # of any type, which the other side may not be able to read
+    except Exception as error:  # its type is one that the other side may not be able to read
         return WorkerError(f"a worker failed: {type(error).__name__}: {error}")
 
 
@@ -149,7 +149,7 @@ def _cluster(work: Callable[[Input], Result], scheduler: str) -> Iterator[Map[In
     try:
         yield lambda inputs: _on_cluster(client, work, inputs)
     finally:
-        with suppress(TimeoutError):  # a slow goodbye is no error: the results are there
+        with suppress(TimeoutError):  # a slow end is no error: the results are there
             client.close(timeout=GRACE)
 
 
@@ -192,15 +192,15 @@ def started(answer: Callable[..., object], *given: object) -> tuple[SpawnProcess
     even in the middle of an answer. Ctrl-C does not reach it.
 
     Args:
-        answer: a function of a module; what it raises ends the process.
+        answer: a function of a module; an error that it raises ends the process.
         given: its first arguments.
     """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, answer, given), daemon=True)
-    # Ctrl-C goes to every process of a terminal. The new one would print a traceback, so it inherits a mask
-    # that blocks the signal, and this process ends it. Python's resource tracker, which the first process
-    # starts, would unblock the signal again: it runs before.
+    # Ctrl-C goes to every process of a terminal. The new process would print a traceback, so it inherits a
+    # mask that blocks the signal, and this process ends it. Python's resource tracker starts with the first
+    # process and would unblock the signal again, so it is started before.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -212,7 +212,7 @@ def started(answer: Callable[..., object], *given: object) -> tuple[SpawnProcess
 
 
 def end(processes: Collection[SpawnProcess]) -> None:
-    """End processes, those that do not answer by force."""
+    """End processes; force those that do not end by themselves."""
     for process in processes:
         process.terminate()
     for process in processes:
@@ -222,7 +222,7 @@ def end(processes: Collection[SpawnProcess]) -> None:
 
 
 def _serve(connection: Connection, answer: Callable[..., object], given: tuple[object, ...]) -> None:
-    """Answer what comes: the main function of a process."""
+    """Answer each object that comes: the main function of a process."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, OSError):  # the parent is gone
         while True:
@@ -245,7 +245,7 @@ def connect(scheduler: str) -> Client:
     """
     from distributed import Client
 
-    # It logs the tracebacks of a lost connection, which is told as one error.
+    # Dask logs tracebacks of a lost connection, which nsc reports as one error.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         return Client(scheduler, loop=_loop(), timeout=PATIENCE, set_as_default=False)
@@ -274,11 +274,11 @@ def _loop() -> IOLoop:
 
 
 def opener() -> Callable[[bytes], object]:
-    """Return a function that calls what a parcel holds: a pickled function and its argument.
+    """Return a function that opens a parcel, a pickled function and its argument, and calls the function.
 
-    Dask sends a function inside a function as code, others by the name of their module. So the scheduler need
-    not import what does the work, and a worker that cannot import it reports an error instead of leaving the
-    cluster.
+    Dask sends an inner function as code, other functions by the name of their module. So the scheduler need
+    not import the module that does the work, and a worker that cannot import it reports an error instead of
+    leaving the cluster.
     """
 
     def opened(parcel: bytes) -> object:
