@@ -46,7 +46,7 @@ class LoweringError(NscError, ValueError):
 
 
 class WindowError(NscError, ValueError):
-    """A window of no such size or rank, or a filter that cannot be made of it."""
+    """A window with an impossible size or rank, or a filter that cannot be made from it."""
 
 
 class PackageError(NscError, ValueError):

@@ -88,9 +88,9 @@ def broken_law(kernel: Kernel, real: str) -> str | None:
     routings = list(ROUTINGS.values())
     if n >= MANY_WIRES:
         routings = [ROUTINGS[name] for name in ("none", "route", "transposed", "rows")]
-    of_a_loss = operands.first(max(1, _MOST_OF_A_LOSS // n**2))
+    few_operands = operands.first(max(1, _MOST_OF_A_LOSS // n**2))
     laws = (
-        _laws_of_a_loss(kernel, routing, of_a_loss, bound)
+        _laws_of_a_loss(kernel, routing, few_operands, bound)
         if routing.is_loss
         else _laws_of_a_routing(kernel, routing, operands, along, bound)
         for routing in routings
@@ -175,14 +175,14 @@ def _by_reference(
         each = torch.cat([each] * _RUNS)
         return each if change is None else _dual(each.double(), torch.cat([change] * _RUNS))
 
-    def of_runs(each: Tensor | None, like: Tensor) -> Tensor:
+    def run_by_run(each: Tensor | None, like: Tensor) -> Tensor:
         each = torch.zeros_like(like) if each is None else each
         return each.view(_RUNS, len(at.x), *like.shape[1:])
 
     with forward_ad.dual_level(), _Rounding(dtype):
         x, steepness, payload = map(repeated, at, along)
         results = [_parts(each) for each in reference.relax(kernel, x, steepness, payload, routing)]
-    values, routed = (_Dual(*(of_runs(each, both[0]) for each in both)) for both in results)
+    values, routed = (_Dual(*(run_by_run(each, both[0]) for each in both)) for both in results)
     return values, routed
 
 
@@ -193,7 +193,7 @@ def _laws_of_a_routing(
     random, shape, eps = torch.Generator().manual_seed(routing.code), (count, n, 3), torch.finfo(dtype).eps
     # The operand that the routing mixes, and the weights of the results in a sum.
     columns = _normal(random, *shape).to(dtype)
-    of_values, of_routed = _normal(random, count, n).to(dtype), _normal(random, *shape).to(dtype)
+    grad_values, grad_routed = _normal(random, count, n).to(dtype), _normal(random, *shape).to(dtype)
     if routing.payload is Payload.COLUMNS:
         operands = operands._replace(payload=columns)
         along = along._replace(payload=_normal(random, *shape))
@@ -201,20 +201,20 @@ def _laws_of_a_routing(
         operands = operands._replace(payload=torch.randint(n, (count, 3), generator=random))
     results, kept = _forward(kernel, routing, operands)
     values, routed = results
-    name, at, grads = routing.name, operands, (of_values, of_routed)
+    name, at, grads = routing.name, operands, (grad_values, grad_routed)
     if name == "none":
-        of_routed = routed
-        grads = of_values, of_routed
+        grad_routed = routed
+        grads = grad_values, grad_routed
     if name == "permutation":
         # A wrong P has wrong products with random columns.
         name, at = "route", operands._replace(payload=columns.double())
         routed = routed.double() @ columns.double()
-        grads = of_values, (of_routed.double() @ columns.double().mT).to(dtype)
+        grads = grad_values, (grad_routed.double() @ columns.double().mT).to(dtype)
 
-    of_x, of_payload = _by_reference(kernel, name, at, along, dtype)
+    dual_values, dual_routed = _by_reference(kernel, name, at, along, dtype)
     what = f"the routing {routing.name!r}"
-    yield f"{what} has wrong values", _is_near(values, of_x.at, eps)
-    yield f"{what} is wrong", _is_near(routed, of_payload.at, eps)
+    yield f"{what} has wrong values", _is_near(values, dual_values.at, eps)
+    yield f"{what} is wrong", _is_near(routed, dual_routed.at, eps)
     gradients = _gradients(kernel, routing, operands, grads, kept)
     products = torch.cat(
         [
@@ -224,7 +224,7 @@ def _laws_of_a_routing(
         ],
         dim=1,
     )
-    changes = (of_x.along * of_values).sum(2) + (of_payload.along * of_routed).flatten(2).sum(2)
+    changes = (dual_values.along * grad_values).sum(2) + (dual_routed.along * grad_routed).flatten(2).sum(2)
     is_near = _is_near(products.sum(1), changes, eps, products.abs().sum(1))
     yield f"the gradient of {what} is wrong", is_near
     yield from _laws_of_batches(kernel, routing, operands, results, grads, gradients, bound)
@@ -257,9 +257,9 @@ def _laws_of_batches(
     what, first = f"the routing {routing.name!r}", operands.first(1)
     for got, alone in zip(results, _forward(kernel, routing, first)[0], strict=True):
         yield f"{what} is another for a sample alone", _is_close(got[:1], alone, bound)
-    of_values, of_routed = (None if each is None else each[:1] for each in grads)
-    of_first = _gradients(kernel, routing, first, (of_values, of_routed))
-    for got, alone in zip(gradients[:2], of_first[:2], strict=True):
+    grad_values, grad_routed = (None if each is None else each[:1] for each in grads)
+    gradients_alone = _gradients(kernel, routing, first, (grad_values, grad_routed))
+    for got, alone in zip(gradients[:2], gradients_alone[:2], strict=True):
         yield f"the gradient of {what} is another for a sample alone", _is_close(got[:1], alone, bound)
     others, *_ = _gradients(kernel, routing, operands, grads, with_steepness=False)
     yield f"the gradient of {what} is another without the steepness's", _is_close(gradients[0], others, bound)
@@ -271,16 +271,16 @@ def _laws_of_a_loss(kernel: Kernel, routing: Routing, operands: _Operands, bound
     target = _random_target(kernel.n, routing, operands.x)
     truth = target.double().requires_grad_() if routing.payload.has_gradient else target
     losses = reference.losses_of(kernel, p, reference.complement(p, -2), truth, routing)
-    of_p, *of_truth = torch.autograd.grad(losses.sum(), (p, truth) if truth.requires_grad else (p,))
+    grad_p, *grad_truth = torch.autograd.grad(losses.sum(), (p, truth) if truth.requires_grad else (p,))
     wanted, at_target = losses.detach(), operands._replace(payload=target)
     results, _ = _forward(kernel, routing, at_target)
     yield f"{what} is wrong", _is_close(results[1], wanted, bound)
     with_gradient = cpu.loss(Call(*at_target, routing.name, kernel))[0]
     yield f"{what} is another with its gradient", _is_close(with_gradient, wanted, bound)
     gradients = _gradients(kernel, routing, at_target, (None, None))
-    through = _gradients(kernel, permutation, operands, (None, of_p.to(operands.x.dtype)))
+    through = _gradients(kernel, permutation, operands, (None, grad_p.to(operands.x.dtype)))
     parts = (what, f"the steepness in {what}", f"the shares in {what}")
-    for part, got, expected in zip(parts, gradients, [*through, *of_truth], strict=False):
+    for part, got, expected in zip(parts, gradients, [*through, *grad_truth], strict=False):
         yield f"the gradient of {part} is wrong", _is_close(got, expected, bound)
     yield from _laws_of_batches(kernel, routing, at_target, results, (None, None), gradients, bound)
 

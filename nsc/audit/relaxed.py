@@ -1,4 +1,4 @@
-"""Checks of built relaxed kernels, and of the exact kernels that their packages call too."""
+"""Checks of built relaxed kernels, and of the exact kernels for their tasks, which calls run too."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget
     if kernel.outputs is not None:
         wires, ranks = list(kernel.outputs.wires), list(kernel.outputs.ranks)
     exact = exact_kernel_of(kernel)
-    of_relaxed = _RELAXED if kernel.n < MANY_WIRES else _RELAXED_OF_MANY
+    relaxed_part = _RELAXED if kernel.n < MANY_WIRES else _RELAXED_OF_MANY
     for real in sorted(kernel.reals):
         parts: dict[str, Run] = {
-            of_relaxed: _run_exactly(kernel, library.functions[real], real, wires, ranks),
+            relaxed_part: _run_exactly(kernel, library.functions[real], real, wires, ranks),
         }
         if exact is not None:
             parts["exact kernel"] = on_negatives(run_in_every_way(exact, real))
         # A wrong kernel may return any number.
         with np.errstate(all="ignore"):
-            found = check_emitted(network, property_, ranks, parts, budget, slow=[of_relaxed])
+            found = check_emitted(network, property_, ranks, parts, budget, slow=[relaxed_part])
         yield from (Check.of(part, real, emitted) for part, emitted in found.items())
         yield _check_laws(kernel, real)
 

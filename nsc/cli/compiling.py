@@ -383,7 +383,7 @@ def _say_proof(proof: Proof) -> None:
 
 
 def how_to_use(place: Path) -> str:
-    """Return a line on how a program uses a package at a place, and on what has to be installed for that."""
+    """Return a line that says how a program uses the package at a place, and whether to install PyTorch."""
     load, parts = f"nsc.load({str(place.absolute())!r})", place.parts
     if all(part.isidentifier() for part in parts):
         *folders, name = parts

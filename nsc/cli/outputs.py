@@ -64,8 +64,8 @@ class Output:
 def output_at(path: Path | None, format: str) -> Output:
     """Return the output that a path names.
 
-    None, - and names of standard output's own file, such as /dev/stdout, mean standard output. If such a file
-    were opened anew, it would be written over what was printed to it.
+    None, - and names of standard output's own file, such as /dev/stdout, mean standard output. Opening that
+    file anew would overwrite the text that was printed to it before.
     """
     return Output(None if path is None or str(path) == STANDARD or _is_standard(path) else path, format)
 

@@ -95,9 +95,10 @@ def search_command(
 ) -> None:
     """Search networks with fewer comparators, fewer layers, or a selection of less cost.
 
-    Random changes are made to a network. A change is kept if the network costs no more and no 0-1 input of a
-    pool refutes it. Without --from the first layers are given (see --prefix). A network is written once it is
-    proved, as by nsc verify. The search ends after --seconds, with Ctrl-C, or when no network can cost less.
+    Random changes are made to a network. A change is kept if the changed network costs no more and no 0-1
+    input of a pool refutes it. Without --from the first layers are given (see --prefix). A network is written
+    once it is proved, as by nsc verify. The search ends after --seconds, with Ctrl-C, or when no network can
+    cost less.
 
     The same options give the same networks in the same order; time only decides where the search ends. With
     -o each better network is written at once, and OUT.search.json keeps the state: the same command goes on

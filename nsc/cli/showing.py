@@ -105,11 +105,11 @@ def records_command(n: int | None, as_json: bool) -> None:
 
 def _list_best(n: int, listed: list[dict[str, object]], as_json: bool) -> None:
     bounds = {kind: records_of(parse(kind, n)) for kind in KINDS}
-    of_kind = {kind: [entry for entry in listed if entry["property"] == kind] for kind in KINDS}
+    by_kind = {kind: [entry for entry in listed if entry["property"] == kind] for kind in KINDS}
     selections = [entry for entry in listed if entry["property"] not in KINDS]
     if as_json:
         facts: dict[str, object] = {
-            kind: None if (record := bounds[kind]) is None else {**asdict(record), "networks": of_kind[kind]}
+            kind: None if (record := bounds[kind]) is None else {**asdict(record), "networks": by_kind[kind]}
             for kind in KINDS
         }
         facts["selections"] = selections
@@ -117,13 +117,13 @@ def _list_best(n: int, listed: list[dict[str, object]], as_json: bool) -> None:
         return
     for kind in KINDS:
         record = bounds[kind]
-        if of_kind[kind]:
-            _print_records(f"The best known networks, {kind}", of_kind[kind])
+        if by_kind[kind]:
+            _print_records(f"The best known networks, {kind}", by_kind[kind])
         if record is not None:
             click.echo(f"{kind}: {record.words}")
     if selections:
         _print_records("Networks for the k largest values", selections)
-    if of_kind["sort"]:
+    if by_kind["sort"]:
         click.echo(f"published: {_LIST}, which name the authors")
 
 

@@ -88,7 +88,7 @@ def for_element(text: str, dtype: str, channels: int = 1) -> str:
     Args:
         text: the source for all types.
         dtype: a key of ELEMENTS.
-        channels: for a filter, how many values a pixel has; they lie side by side.
+        channels: for a filter, the number of values in a pixel, which lie side by side.
     """
     text = text if channels == 1 else f"#define NSC_CHANNELS {channels}\n{text}"
     return f"#define NSC_ELEMENT {ELEMENTS[dtype]}\n{text}"

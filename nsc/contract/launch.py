@@ -8,8 +8,8 @@ from nsc import library
 
 # Threads of a warp.
 WARP = 32
-# Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
-# weights and sums between more columns, and take more registers.
+# Bytes of a row that a lane holds: two columns of float32, or one column of float64. Wider lanes share
+# addresses, weights and sums between more columns, and take more registers.
 LANE_BYTES = 8
 # The columns of a sample's P are cut into so many pieces; each piece has its own sums of weight gradients.
 # The number is constant, so the bits depend neither on the number of threads nor on the batch.

@@ -52,13 +52,13 @@ class Manifest:
 
     Attributes:
         kind: of package, a key of KINDS.
-        name: a Python identifier, the name of the package and of what it is loaded as.
+        name: a Python identifier, the name of the package and of the object that it is loaded as.
         nsc: the version of nsc that wrote it.
         library: the digest of the kernel library that its kernels were written for.
         command: a command that makes the package again.
         network: the digest of the network.
         proof: the verdict of its proof.
-        targets: what its kernels are compiled for, keys of TARGETS.
+        targets: the targets that its kernels are compiled for, keys of TARGETS.
         files: the package's other files, name to SHA-256.
     """
 
@@ -84,7 +84,7 @@ class Manifest:
     def stated(self) -> str:
         """Return the facts that each source states about the package, as JSON.
 
-        These are the facts that calls depend on, with the digests of the files that say what is run.
+        These are the facts that calls depend on, with the digests of the files that define the computation.
         """
         facts = {key: value for key, value in self._written().items() if key not in _UNSTATED}
         run = {NETWORK, PROOF, TABLES, *map(engine_source, REALS)}
@@ -192,7 +192,7 @@ class RelaxedManifest(Manifest):
         art_lambda: the strength of the activation replacement trick.
         error_free: whether forward results are exact.
         reals: the arithmetic types that its kernels are compiled for, keys of REALS.
-        cuda: the launch parameters of the CUDA kernels; None where there are none.
+        cuda: the launch parameters of the CUDA kernels; None if there are no CUDA kernels.
     """
 
     kind: ClassVar[str] = "relaxed"

@@ -44,8 +44,8 @@ class Routing:
         name: its name in operators, kernels and graphs of torch.
         payload: the kind of its third operand.
         is_reversed: whether the comparators run from the last to the first.
-        sorter: the method of `Sorter` that it serves.
-        selector: the method of `Selector` that it serves; None: it needs all n ranks.
+        sorter: the method of `Sorter` that uses it.
+        selector: the method of `Selector` that uses it; None: it needs all n ranks.
         loss: the name of the loss that it computes; None: it computes none.
     """
 

@@ -40,7 +40,7 @@ Function = TypeVar("Function", ExactFunction, FilterFunction)
 _ROOT = Path(__file__).parents[1]
 # Folders whose files libraries are made from.
 _ROOMS = ("compiler", "contract", "library", "templates")
-# Lines of /proc/cpuinfo that say what a processor is.
+# Lines of /proc/cpuinfo that describe a processor.
 _PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
 
 

@@ -37,7 +37,7 @@ _threads: int | None = None
 
 
 class Sorted(NamedTuple):
-    """Values along an axis, and the place that each had there.
+    """Sorted values along an axis, and the index that each value had before.
 
     >>> import nsc
     >>> nsc.numpy.sort([3, 1, 2], return_indices=True).indices
@@ -51,7 +51,7 @@ class Sorted(NamedTuple):
 def public(
     by_blocks: Callable[..., Any], small: Callable[..., Any] | None = None
 ) -> Callable[[Function], Function]:
-    """Return a decorator of a function of an array.
+    """Return a decorator for a function that takes an array.
 
     Args:
         by_blocks: takes the function, the arguments and the options of a call with a Dask array.
@@ -114,8 +114,8 @@ def plain(function: str, array: ArrayLike, name: str = "the array") -> Array:
 
     Args:
         function: the function that was called, for messages.
-        array: what the caller passed.
-        name: of the argument, for messages.
+        array: the caller's argument.
+        name: the argument's name, for messages.
 
     Raises:
         OperandTypeError: a class whose meaning the result would lose: a mask, a unit, a matrix's product.
@@ -174,8 +174,8 @@ def axes_of(function: str, axes: object, ndim: int) -> tuple[int, ...]:
     """Return one axis, several, or all for None, as numbers from 0 on, in the order named.
 
     Raises:
-        OperandTypeError: neither a whole number, nor some, nor None.
-        OperandError: no axis, or one that is named twice.
+        OperandTypeError: neither a whole number, nor several, nor None.
+        OperandError: no axis, or an axis that is named twice.
         numpy.exceptions.AxisError: no such axis.
     """
     if axes is None:
@@ -205,11 +205,11 @@ def keeps_axes(keepdims: object) -> bool:
 
 
 def check_out(function: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Raise an error unless results of a shape and a type can be written to `out`, or it is None.
+    """Raise an error unless `out` is None or takes results of a shape and a type.
 
     Raises:
-        OperandTypeError: no array of NumPy's own class, or one of a type of another kind.
-        OperandError: an array of another shape, or one that may not be written to.
+        OperandTypeError: no array of NumPy's own class, or an array of a type of another kind.
+        OperandError: an array of another shape, or a read-only array.
     """
     if out is None:
         return
@@ -243,7 +243,7 @@ def some_of(x: Array, share: float, axis: int | None = None) -> Array:
 
 
 def set_num_threads(k: int) -> None:
-    """Set how many threads calls of this process use at most, unless they say `workers` themselves.
+    """Set the most threads that a call of this process uses, unless the call itself gives `workers`.
 
     A call takes the number when it begins, so other threads may set it at any time.
 
@@ -273,11 +273,11 @@ def get_num_threads() -> int:
     >>> get_num_threads() >= 1
     True
     """
-    return _threads or _of_environment() or cores()
+    return _threads or _threads_by_environment() or cores()
 
 
 def thread_count(function: str, workers: int | None, values: int) -> int:
-    """Return how many threads a call on so many values uses at most.
+    """Return the most threads that a call on so many values uses.
 
     Args:
         function: the function that was called, for messages.
@@ -298,7 +298,7 @@ def _count(function: str, name: str, value: object) -> int:
     return count
 
 
-def _of_environment() -> int | None:
+def _threads_by_environment() -> int | None:
     """Return OMP_NUM_THREADS, or its first level if it is a list; None if it is not set or no number."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdecimal() and int(first) > 0 else None

@@ -1,4 +1,4 @@
-"""Dask arrays: the function is applied to each block, lazily. Dask is imported only when one is passed.
+"""Dask arrays: the function is applied to each block, lazily. Only a call with a Dask array imports Dask.
 
 A block holds all values that its results need:
 
@@ -39,10 +39,10 @@ Reach = Callable[[int, Mapping[str, Any]], tuple[Sequence[tuple[int, int]], bool
 
 
 def read_chunked(function: str, x: Chunked) -> Chunked:
-    """Return a Dask array in this machine's order of bytes.
+    """Return a Dask array in this machine's byte order.
 
     Raises:
-        OperandTypeError: as `read`; or blocks that are not NumPy's.
+        OperandTypeError: as in `read`; or blocks that are not NumPy's.
         OperandError: blocks of unknown lengths.
     """
     if not isinstance(x._meta, np.ndarray):
@@ -70,7 +70,9 @@ def _arguments(
 
 
 def by_samples(function: Function, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Return what a sort, or a statistic, returns for a Dask array: a call for each block of whole samples.
+    """Return the result of a sort or a statistic of a Dask array: the function is called on each block.
+
+    Blocks hold whole samples.
 
     Args:
         function: the function, which takes blocks too.
@@ -117,7 +119,7 @@ def by_samples(function: Function, args: Sequence[Any], options: Mapping[str, An
     is_left_out, leading = parts[0].ndim < trial.ndim, parts[0].shape[: max(0, parts[0].ndim - trial.ndim)]
     front = range(x.ndim, x.ndim + len(leading))
     results = dask.array.blockwise(
-        partial(_of_block, function, given, axes[0] if is_left_out else None),
+        partial(_block_results, function, given, axes[0] if is_left_out else None),
         (*front, *range(x.ndim)),
         *operands,
         adjust_chunks={axis: 1 if is_left_out else parts[0].shape[len(leading) + axis] for axis in axes},
@@ -134,14 +136,14 @@ def by_samples(function: Function, args: Sequence[Any], options: Mapping[str, An
     return results if keeps and not is_left_out else results.squeeze(tuple(len(leading) + a for a in axes))
 
 
-def _of_block(
+def _block_results(
     function: Function,
     given: Mapping[str, Any],
     left_out: int | None,
     block: Array,
     *weights: Array,
 ) -> Any:
-    """Return the results of a block; an axis that a result lacks is put back with length 1."""
+    """Return the results of a block; an axis that the results lack is put back with length 1."""
     found = function(block, **given, weights=weights[0]) if weights else function(block, **given)
     return found if left_out is None else np.expand_dims(found, left_out)
 

@@ -117,7 +117,7 @@ def rank_filter(
 
     Args:
         rank: 0 the smallest, -1 the largest.
-        array, size, mode, cval, origin, workers: and errors, as in `median_filter`.
+        array, size, mode, cval, origin, workers: as in `median_filter`, and so are the errors.
 
     >>> rank_filter([5, 1, 4], 0, 3)
     array([1, 1, 1])
@@ -209,7 +209,7 @@ _fold = cache(fold)
 
 
 def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:
-    if type(cval) is float and cval == 0:  # as nearly all calls say
+    if type(cval) is float and cval == 0:  # as in nearly all calls
         return np.array(cval, dtype)
     number = real(cval)
     if number is None and not isinstance(cval, bool):

@@ -173,7 +173,7 @@ class _Windows:
         return float_of(self.rows)
 
     def median(self) -> Array:
-        return self._of_rule(MEDIAN, _bottleneck() is not None)
+        return self._by_rule(MEDIAN, _bottleneck() is not None)
 
     def min(self) -> Array:
         return self._extremes("move_min", np.inf, is_least=True)
@@ -182,7 +182,7 @@ class _Windows:
         return self._extremes("move_max", -np.inf, is_least=False)
 
     def quantile(self, level: Array, method: str) -> Array:
-        return self._of_rule(rule_of(self.dtype, level, method, is_weak=True)[1], False)
+        return self._by_rule(rule_of(self.dtype, level, method, is_weak=True)[1], False)
 
     def rank(self) -> Array:
         padded, columns = self._padded(), self.rows.shape[1]
@@ -218,7 +218,7 @@ class _Windows:
             found[window - missing[:, window - 1 :] < self.least] = np.nan
         return results
 
-    def _of_rule(self, rule: Rule, has_peer: bool) -> Array:
+    def _by_rule(self, rule: Rule, has_peer: bool) -> Array:
         """Return the statistic of all windows, by bottleneck if `has_peer` until a kernel is used."""
         has_nan = self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
         if has_nan and not has_peer:
@@ -256,14 +256,14 @@ class _Windows:
             return replace(self, rows=self.rows[: count // columns])
         return replace(self, rows=self.rows[:1, : max(count, 4 * self.window)])
 
-    def _joined(self, rule: Rule, of_rank: Callable[[int], Array]) -> Array:
-        """Return the statistic of windows of numbers; `of_rank` gives values of windows inside the rows."""
+    def _joined(self, rule: Rule, values_at: Callable[[int], Array]) -> Array:
+        """Return the statistic of windows of numbers; `values_at` gives values of windows inside the rows."""
         columns = self.rows.shape[1]
         results = np.full(self.rows.shape, np.nan, self.dtype)
         first, stop = min(columns, self.before), max(self.before, columns - self.ahead)
         if columns >= self.window:
             place = rule.places(self.window)[0]
-            values = {rank: of_rank(rank) for rank in {place.low, place.high}}
+            values = {rank: values_at(rank) for rank in {place.low, place.high}}
             with np.errstate(all="ignore"):
                 results[:, first:stop] = at_place(rule, place, values[place.low], values[place.high])
         if self.least < self.window:
@@ -277,13 +277,13 @@ class _Windows:
         inside = slice(first, first + self.rows.shape[1] - self.window + 1)
         folded, outside = fold((1, self.window)), np.zeros((), self.rows.dtype)
 
-        def of_rank(rank: int) -> Array:
+        def values_at(rank: int) -> Array:
             filter_ = filters[ranks.index(rank)]
             values = by_kernel(filter_, self.rows, folded, Mode.NEAREST, outside, self.threads)
             found: Array = values[:, inside]
             return found
 
-        return self._joined(rule, of_rank)
+        return self._joined(rule, values_at)
 
     def _by_peer(self, rank: int) -> Array:
         """Return the values of a rank in the windows inside the rows; pandas finds them for large windows."""
@@ -334,13 +334,13 @@ class _Windows:
 
 @cache
 def _bottleneck() -> Any:
-    """Return the module, or None where it is not installed."""
+    """Return the module; None if it is not installed."""
     return importlib.import_module("bottleneck") if importlib.util.find_spec("bottleneck") else None
 
 
 @cache
 def _pandas() -> Any:
-    """Return the module, or None where it is not installed."""
+    """Return the module; None if it is not installed."""
     return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
 
 

@@ -45,8 +45,8 @@ class Rule:
     """A statistic of sorted samples.
 
     Attributes:
-        places: from a number of values, at least 1, to where each result lies among them.
-        join: from the values at both ranks of a place, and its share, to results.
+        places: takes a number of values, at least 1. Returns the place of each result among them.
+        join: takes the values at both ranks of a place, and its share. Returns results.
         selects: whether a kernel is built for these ranks alone. All other rules use a kernel that sorts.
     """
 
@@ -111,7 +111,7 @@ def levels_of(function: str, q: ArrayLike, method: str) -> Array:
 
 
 def rule_of(dtype: np.dtype[Any], levels: Array, method: str, is_weak: bool) -> tuple[np.dtype[Any], Rule]:
-    """Return how quantiles of arrays of a type are computed, and the type of the results."""
+    """Return the type of the results for arrays of a type, and the rule that computes the quantiles."""
     if levels.dtype.kind != "f":
         if method == "linear":
             method = "lower"  # whole positions
@@ -133,7 +133,7 @@ def _joined(dtype: np.dtype[Any], low: Array, high: Array, share: Any) -> Any:
     """Return values between `low` and `high`, from the nearer one, so that results rise with the share.
 
     Args:
-        dtype: in which their distance is computed.
+        dtype: the type in which their distance is computed.
         low, high: values at two ranks.
         share: how far a result lies from `low`.
     """
@@ -168,6 +168,6 @@ def _place_of(method: str, count: int, q: Any, is_weak: bool) -> Place:
 
 
 def _closest(position: Any) -> int:
-    """Round up to a rank, but of two equally near ones take the even one, counted from 1."""
+    """Round up to a rank; if two ranks are equally near, take the one that is even when counted from 1."""
     below = math.floor(position)
     return int(below if position == below and below % 2 == 1 else below + 1)

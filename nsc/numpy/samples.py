@@ -43,7 +43,7 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(cls, x: Array, axes: Sequence[int]) -> Samples:
-        """Return the samples of an array along some axes, in an order in which it need not be copied.
+        """Return the samples of an array along some axes, in an order that needs no copy if there is one.
 
         If too few samples lie side by side, each is copied to a row.
         """
@@ -166,7 +166,7 @@ def each_block(
 
     Args:
         laid: outer × n × inner values, as `Samples.lay` returned them, or a view of overlapping windows.
-        statistic: what is computed.
+        statistic: the statistic to compute.
         results: count × outer × inner, a row for each result.
         threads: how many at most.
         kernel: is used in any case; None: a kernel if that pays, or else NumPy.
@@ -218,7 +218,7 @@ def _served(
     """Return the result of a call, by a kernel if that pays, or else by NumPy.
 
     Args:
-        x, axis, ranks, descending, index_dtype: what NumPy sorts, as in `sort_by_numpy`.
+        x, axis, ranks, descending, index_dtype: as in `sort_by_numpy`.
         kernels: the ranks that are the kernel's results; None: all.
         call: does the work by a kernel, or by NumPy if it is given None.
     """
@@ -260,7 +260,7 @@ def _sort_by_kernel(
 def _work_of(kernel: ExactFunction | None, x: Array, index_bytes: int) -> float:
     """Return the work of sorting an array, in the unit of LEAST_WORK."""
     if kernel is None:
-        return x.nbytes * 100.0  # about what NumPy takes
+        return x.nbytes * 100.0  # about NumPy's work
     # A word with an index has twice the width, and takes twice the operations to make and to read.
     return x.nbytes * kernel.source.operations / kernel.source.n * (4 if index_bytes else 1)
 
@@ -271,7 +271,7 @@ def _blocks(shape: tuple[int, ...], sample_bytes: int, least: int) -> list[tuple
     Args:
         shape: outer, n, inner.
         sample_bytes: of a sorted sample.
-        least: how many blocks there are at least, if samples fill so many registers.
+        least: the fewest blocks, if samples fill so many registers.
     """
     outer, n, inner = shape
     lanes = 1 if n > MOST else _LANES

@@ -143,7 +143,7 @@ def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int
             the end.
 
     Raises:
-        OperandError: a rank that the axis does not have, or one that is named twice; or as in `sort`.
+        OperandError: a rank that the axis does not have, or a rank that is named twice; or as in `sort`.
 
     >>> select([[3, 1, 4, 1, 5]], 1), select([3, 1, 4, 1, 5], [0, -1])
     (array([1]), array([1, 5]))

@@ -336,7 +336,7 @@ class _Reduction:
         Args:
             leading: the lengths of axes in front of the kept axes, with a place for each result.
             dtype: of results.
-            statistic: what is computed.
+            statistic: the statistic to compute.
         """
         x, out, samples = self.x, self.out, self.samples
         others = [length for axis, length in enumerate(x.shape) if axis not in self.axes]

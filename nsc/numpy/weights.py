@@ -67,7 +67,7 @@ def of_weights(statistic: Weighted, laid: Array, skips_nan: bool, block: SortedB
     """Return a statistic of sorted samples, NaN for samples without weight.
 
     Args:
-        statistic: what is computed.
+        statistic: the statistic to compute.
         laid: the weights, as `read_weights` returns them.
         skips_nan: whether a NaN is left out with its weight; otherwise a sample with a NaN gives NaN.
         block: the samples.

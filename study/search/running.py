@@ -78,7 +78,7 @@ def search(
 
     Raises:
         NetworkError: no such goal, or no network to begin with.
-        PropertyError: no such property, or a rank whose wire has another number.
+        PropertyError: no such property, or a rank on a wire with another number.
         UnprovedError: no network was found, or none was proved.
 
     >>> search(6).counts

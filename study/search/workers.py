@@ -132,7 +132,7 @@ def _attempt(work: Callable[[Any], object], each: object) -> object:
         return work(each)
     except NscError as error:
         return error
-    except Exception as error:  # its type is one that the other side may not be able to read
+    except Exception as error:  # the other side may not be able to read its type
         return WorkerError(f"a worker failed: {type(error).__name__}: {error}")
 
 
