@@ -88,9 +88,10 @@ def compile(
 ) -> Sorter | Selector:
     """Prove a network and return its operator.
 
-    The operator sorts, or selects some ranks alone. A selector has only the comparators that its ranks depend
-    on; its soft values are the whole network's at the same steepness, unless redundant comparators are
-    removed, or the network is "best", which may be another network for every selection.
+    The operator sorts, or selects some ranks alone if `select` names them. A selector has only the
+    comparators that its ranks depend on; its soft values are the whole network's at the same steepness,
+    unless redundant comparators are removed, or the network is "best", which may be another network for every
+    selection.
 
     The operators of the last 64 different requests are kept: an equal request returns the same object at
     once. No call changes an operator.
@@ -162,7 +163,7 @@ def compile(
     return operator
 
 
-# Operators that are kept. Each holds the texts of its package, megabytes for a thousand wires.
+# How many operators are kept. Each holds the texts of its package, megabytes for a thousand wires.
 _MOST_KEPT = 64
 
 
@@ -199,7 +200,7 @@ def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> 
     """Return an operator of the same network that serves another dtype and another device too.
 
     Args:
-        operator: any, loaded ones too; it is returned itself where it serves both.
+        operator: any operator, loaded ones too; it is returned itself if it serves both.
         dtype: a dtype of tensors; one that no arithmetic type serves changes nothing.
         device: a device of tensors; one that no target serves changes nothing.
     """

@@ -44,12 +44,12 @@ def network(
 
 
 def records(n: int | None = None) -> tuple[Found, ...]:
-    """Return the best networks that are known on n wires, or those that are smaller than published ones.
+    """Return the best known networks on n wires, or all networks that are smaller than published ones.
 
     Args:
-        n: number of wires: the sorters and medians that no other beats in both comparators and layers, then
-            the networks for the largest values that were found by search. None: all sorters and medians that
-            are smaller than the published ones.
+        n: number of wires: first the sorters and medians that no other beats in both comparators and layers,
+            then the networks for the largest values that search found. None: all sorters and medians that are
+            smaller than the published ones.
 
     Raises:
         NetworkError: n that is no number of wires, or too large.
@@ -132,7 +132,7 @@ def c_header(
         name: how the functions begin; None: the default name of a package of this network.
 
     Raises:
-        Those of `compile`.
+        The errors of `compile`.
 
     >>> text = c_header("best", 16, dtypes=("int32", "float32"))
     >>> "void best_16_int32(const int32_t *x, int32_t *values)" in text

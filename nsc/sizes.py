@@ -35,25 +35,25 @@ AnyOperator = TypeVar("AnyOperator", bound="Operator | Sizes")
 # Rows of x: a padded tensor, or one of the kinds of lists that `ragged_of` reads.
 Rows = Any
 _SIZES = sizes_of(MAX_WIRES)
-# Sorters that are kept. Each holds the texts of its package.
+# How many sorters are kept. Each holds the texts of its package.
 _MOST_KEPT = 64
 
 
 def _padded(
     method: Callable[Concatenate[Sorter, Tensor, Given], Result],
 ) -> Callable[Concatenate[Sizes, Rows, Given], Result]:
-    """Return a method of a Sorter as one of Sizes."""
-    return _of_sizes(method, gives_rows=False)
+    """Return a method of a Sorter as one of Sizes; its results are padded."""
+    return _on_sizes(method, gives_rows=False)
 
 
 def _as_given(
     method: Callable[Concatenate[Sorter, Tensor, Given], object],
 ) -> Callable[Concatenate[Sizes, Rows, Given], Any]:
-    """Return a method whose results have a number for each entry: of lists they are such lists."""
-    return _of_sizes(method, gives_rows=True)
+    """Return a method of a Sorter as one of Sizes; its results shaped like x are lists if x is."""
+    return _on_sizes(method, gives_rows=True)
 
 
-def _of_sizes(method: Callable[..., Any], gives_rows: bool) -> Callable[..., Any]:
+def _on_sizes(method: Callable[..., Any], gives_rows: bool) -> Callable[..., Any]:
     places = {name: place for place, name in enumerate(list(inspect.signature(method).parameters)[2:])}
 
     def found(name: str, given: tuple[Any, ...], options: dict[str, Any], other: Any) -> Any:
@@ -82,21 +82,21 @@ def _of_sizes(method: Callable[..., Any], gives_rows: bool) -> Callable[..., Any
 class Sizes(Attribute):
     """Sorters of one family for any number of values, from a few networks.
 
-    Its methods are those of `Sorter`. A call with m values along the axis takes the network of the next
-    larger size, with +∞ in the place of the other values, with which a value of +∞ ties. So all calls of one
-    size share a network and its kernel. The sizes are 2^k and 3·2^k from 8 on, up to `most`. `steepness` None
-    means that of this network, and a k may be larger than m.
+    It has the methods of `Sorter`. A call with m values along the axis takes the network of the next larger
+    size, with +∞ in the place of the other values, with which a value of +∞ ties. So all calls of one size
+    share a network and its kernel. The sizes are 2^k and 3·2^k from 8 on, up to `most`. A steepness of None
+    means this network's default, and a k may be larger than m.
 
     x may be a padded tensor with `lengths` or `mask`, or lists of different lengths: a nested tensor of the
     jagged layout, with holes or without, a `torch.nn.utils.rnn.PackedSequence`, or a pair of values and
-    offsets, as nested tensors have them. What has the shape of x may then be lists too, of the same lengths;
-    `lengths` and `mask` are left out. Results that have a number for each entry come back as such, without
-    holes; P and what is selected come back padded.
+    offsets, as nested tensors have them. Arguments shaped like x may then be lists of the same lengths too;
+    `lengths` and `mask` are left out. Results shaped like x are lists again, without holes; P and selections
+    are padded.
 
     Args:
         network: the family's name.
         most: the largest number of values; None: any.
-        options: those of `nsc.compile`.
+        options: options of `nsc.compile`.
 
     >>> import nsc, torch
     >>> sorters = nsc.compile_sizes("bitonic")
@@ -170,12 +170,12 @@ class Sizes(Attribute):
         """Return a loss of P against a target, by its name; see `Sorter.loss`.
 
         Raises:
-            OperandError: an unknown loss, or a target that is none.
+            OperandError: an unknown loss, or a target that does not fit.
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self!r}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
-        of_name: Callable[..., Tensor] = getattr(self, name)
-        return of_name(x, target, steepness, **options)
+        method: Callable[..., Tensor] = getattr(self, name)
+        return method(x, target, steepness, **options)
 
 
 class SorterUpTo(Sorter):
@@ -185,7 +185,7 @@ class SorterUpTo(Sorter):
 
 
 def wires_of(sorter: Sorter, m: int) -> int | None:
-    """Return how many wires m values are arranged for; None: they are as many as the sorter has."""
+    """Return how many wires m values are arranged for; None: as many as the sorter has."""
     return sorter._operands.wires_for(m)
 
 
@@ -201,11 +201,11 @@ def sorter_for(operator: Sorter | Sizes, caller: str, x: Tensor, dim: int, k: in
     """Return the sorter for the values of x along an axis; one of Sizes takes fewer values too.
 
     Args:
-        operator: it sorts.
+        operator: a sorter, or sizes.
         caller: what was called, for messages.
         x: a dense tensor.
         dim: the axis.
-        k: how many values there are at least; None: those of x.
+        k: the least number of values; None: as many as x has.
 
     Raises:
         OperandTypeError: x is no such tensor, or dim no whole number.
@@ -259,7 +259,7 @@ def compile_sizes(network: str = "bitonic", most: int | None = None, **options: 
     Args:
         network: the family's name.
         most: the largest number of values; None: any.
-        options: those of `nsc.compile`, such as relaxation; not select.
+        options: options of `nsc.compile`, such as relaxation; not select.
 
     Raises:
         NetworkError: no such family, or fewer than 1 value.

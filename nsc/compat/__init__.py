@@ -32,8 +32,8 @@ __all__ = [
 class DiffSortNet(Net):
     """diffsort.DiffSortNet: sort along axis 1 and return the relaxed permutation matrix.
 
-    Arguments, defaults and the convention `sorted = x @ P` are diffsort's, version 0.2.0: P here is
-    the transpose of what the other operators of nsc return. As there, `steepness`, `art_lambda`,
+    Arguments, defaults and the convention `sorted = x @ P` are diffsort's, version 0.2.0: P here is the
+    transpose of what the other operators of nsc return. As in diffsort, `steepness`, `art_lambda`,
     `distribution` and `sorting_network` are attributes that may be set at any time; a new combination is
     built at its first call.
 
@@ -50,7 +50,7 @@ class DiffSortNet(Net):
     Raises:
         LoweringError: an unknown network (which is a NotImplementedError too), distribution or device, or two
             distributions.
-        NetworkError: no size that there is a network for.
+        NetworkError: a size that no network has.
         VerificationError: a size for which diffsort's own network does not sort, such as bitonic 22, where
             `nsc.compile("bitonic", 22)` does.
 

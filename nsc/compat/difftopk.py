@@ -28,7 +28,7 @@ from nsc.wording import count
 
 __all__ = ["DiffTopkNet", "TopKCrossEntropyLoss"]
 
-# The networks that difftopk has as sparse matrices, and as dense ones.
+# difftopk's networks of dense matrices (False), and of sparse ones (True).
 SPARSE = {False: ("bitonic", "odd_even"), True: ("bitonic", "splitter_selection")}
 # A method's network, and whether its matrices are sparse.
 METHODS = {
@@ -37,16 +37,16 @@ METHODS = {
     "bitonic__non_sparse": ("bitonic", False),
     "odd_even": ("odd_even", False),
 }
-# difftopk's name of what the term of the top 1 is, to `nsc.nn.TopKCrossEntropy`'s.
+# difftopk's names of the ways to compute the term of the top 1, to `nsc.nn.TopKCrossEntropy`'s names.
 TOP1_MODES = {"sm": "softmax", "smce": "cross_entropy", "sort": "network"}
 
 
 def splitter_selection(k: int, n: int) -> Network:
     """Return difftopk's network of splitter cascades: its last k wires carry the k largest values.
 
-    A cascade is a butterfly: it compares places at distances of …, 4, 2, 1. Behind it at least 2^b - 1 values
-    are above the one at a place of b ones in binary. Places with equally many values above them are split
-    again, until no rank of the k has two places. The first place is the last wire.
+    A cascade is a butterfly: it compares places at distances of …, 4, 2, 1. After it, a place whose number
+    has b ones in binary has at least 2^b - 1 values above it. Places with equally many values above them are
+    split again, until none of the k ranks has two places. The first place is the last wire.
 
     Source: Petersen et al., Differentiable Top-k Classification Learning, ICML 2022, section 3.
     """
@@ -101,7 +101,7 @@ class DiffTopkNet(Net):
         LoweringError: an unknown network or distribution (which is a NotImplementedError too), device, or two
             distributions; or a k below 1.
         OperandTypeError: a sparse that is no bool.
-        NetworkError: no size that there is a network for.
+        NetworkError: a size that no network has.
         PropertyError: a k above the size.
         VerificationError: a size for which difftopk's own network does not select the k largest.
 
@@ -170,8 +170,7 @@ class TopKCrossEntropyLoss(torch.nn.Module):
     """difftopk.TopKCrossEntropyLoss: the top-k cross entropy of outputs (batch, n) and labels (batch,).
 
     Arguments, defaults and the loss are difftopk's, version 0.2.0. p_k[j] weights "the label is among the top
-    j + 1". With the weight r_i that rank i has of the label, rank 0 the largest output, the loss is the mean
-    of
+    j + 1". Let r_i be the weight of the label at rank i, rank 0 the largest output. The loss is the mean of
 
         -log(q (1 - 2e-7) + 1e-7)        q = Σ_j p_k[j] Σ_{i ≤ j} r_i
 
@@ -188,9 +187,12 @@ class TopKCrossEntropyLoss(torch.nn.Module):
         distribution: as in `DiffTopkNet`. It must be named, as there is no default.
         art_lambda: as in `DiffTopkNet`.
         device: "cpu", or "cuda" for tensors on either.
-        top1_mode: "sm": for j = 0 the softmax of the compared outputs takes the place of r_0; "smce": q has
-            the terms j > 0 alone, and the loss is p_k[0] times the cross entropy of the compared outputs plus
-            the other weights' sum times the formula's; "sort": the formula.
+        top1_mode: how the term j = 0 is computed:
+
+            - "sm": the softmax of the compared outputs takes the place of r_0.
+            - "smce": q has the terms j > 0 alone. The loss is p_k[0] times the cross entropy of the compared
+              outputs plus the other weights' sum times the formula's loss.
+            - "sort": as in the formula.
 
     Raises:
         LoweringError: another method, such as "neuralsort" or "softsort", which are no networks, or another

@@ -89,7 +89,7 @@ def real_of(vectors: Tensor) -> str:
 
 
 def signed(vectors: Tensor, steepness: float | Tensor) -> tuple[Tensor | None, float | Tensor]:
-    """Return the sign of the steepness of vectors (batch, n), and its size; no sign where all are positive.
+    """Return the sign of the steepness of vectors (batch, n), and its size; no sign if all are positive.
 
     A comparator of a negative steepness does what one of a positive steepness does to the negative values.
 

@@ -19,8 +19,8 @@ class Net(torch.nn.Module):
     """A network on `size` wires, that sorts along axis 1, or selects the `top` largest.
 
     Args:
-        networks: the networks of a name and a size.
-        package: whose they are, for messages.
+        networks: by a name, the function from a size to a network.
+        package: the package that has these networks, for messages.
         top: how many of the largest values are selected; None: all are sorted.
         sorting_network_type, size, device, steepness, art_lambda, interpolation_type, distribution: as in
             `nsc.compat.DiffSortNet`.
@@ -110,7 +110,7 @@ def _device(device: object) -> str:
     """Return the type of a device.
 
     Raises:
-        LoweringError: a device that is neither of the two.
+        LoweringError: a device that is neither cpu nor cuda.
     """
     is_written = isinstance(device, str | torch.device)  # torch takes 1.5 for a device too
     try:

@@ -1,8 +1,11 @@
 """diffsort.networks over nsc's networks: layers as matrices, which programs read, move and hand back.
 
-A layer has k comparators and wires that pass, as four matrices: split_a and split_b (k, n) pick the two wires
-of each, combine_min and combine_max (n, k) say where its minimum and its maximum go. A wire that passes is
-both of its wires, with ½ in both of the others.
+A layer has k comparators. A wire that passes is one too, which compares the wire with itself. Four matrices
+hold the layer:
+
+- split_a and split_b (k, n) pick the two wires of each comparator;
+- combine_min and combine_max (n, k) say where its minimum and its maximum go, with ½ in both for a wire that
+  passes.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ class Layers(Sequence[list[Any]]):
     """A network as diffsort's functions return it. Each layer's matrices are made when it is read.
 
     Args:
-        network: what it is of.
+        network: the network.
         device: where the matrices are, as torch takes it; None: they are NumPy's.
     """
 
@@ -57,14 +60,14 @@ class Layers(Sequence[list[Any]]):
 
 
 def _matrices(n: int, lo: Any, hi: Any) -> list[Any]:
-    """Return the matrices of comparators; a wire that passes is one of itself with itself."""
+    """Return the matrices of comparators; a wire that passes is compared with itself."""
     wires, share = np.eye(n), np.where(lo == hi, 0.5, 1.0)
     split_a, split_b = wires[np.minimum(lo, hi)], wires[np.maximum(lo, hi)]
     return [split_a, split_b, wires[lo].T * share, wires[hi].T * share]
 
 
 def diffsorts_bitonic(n: int) -> Network:
-    """Return diffsort's bitonic network: the next power of two's without its first wires.
+    """Return diffsort's bitonic network: the one of the next power of two, without its first wires.
 
     It does not sort for some n: 22, 38, 42 … 46, 54 are the first.
     """
@@ -80,7 +83,7 @@ def bitonic_network(n: int) -> Layers:
     """Return diffsort's bitonic network, its matrices in NumPy.
 
     Raises:
-        NetworkError: no size that there is a network for.
+        NetworkError: a size that no network has.
 
     >>> len(bitonic_network(8))
     6
@@ -92,7 +95,7 @@ def odd_even_network(n: int) -> Layers:
     """Return the odd-even network, its matrices in NumPy.
 
     Raises:
-        NetworkError: no size that there is a network for.
+        NetworkError: a size that no network has.
 
     >>> split_a, split_b, combine_min, combine_max = odd_even_network(3)[0]
     >>> split_a
@@ -107,7 +110,7 @@ def get_sorting_network(type: str, n: int, device: Any) -> Layers:
 
     Raises:
         UnknownNameError: neither bitonic nor odd_even.
-        NetworkError: no size that there is a network for.
+        NetworkError: a size that no network has.
 
     >>> get_sorting_network("bitonic", 4, "cpu")[0][0].shape
     torch.Size([2, 4])
@@ -120,7 +123,7 @@ def get_sorting_network(type: str, n: int, device: Any) -> Layers:
 
 
 def network_of(layers: Sequence[Layer]) -> Network:
-    """Return the network that layers of matrices are.
+    """Return the network that layers of matrices describe.
 
     Raises:
         NetworkError: matrices that are no comparators.

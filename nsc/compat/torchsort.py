@@ -22,11 +22,12 @@ from nsc.sizes import Sizes
 
 __all__ = ["soft_rank", "soft_sort"]
 
-# Steepness times strength, of n values. A comparator's slope is steepness / 4, so the ranks of two values
-# have torchsort's slope where these are equal: 1 / (2 strength) for l2, 3 / (4 strength) for kl. For more
-# values kl's slope is (2 r + 1) / (4 strength) between the ranks r and r + 1; the middle's is taken here.
+# Steepness times strength, for n values. A comparator's slope is steepness / 4, so the ranks of two values
+# have torchsort's slope where the values are equal: 1 / (2 strength) for l2, 3 / (4 strength) for kl. For
+# more values kl's slope is (2 r + 1) / (4 strength) between the ranks r and r + 1; the slope of the middle
+# ranks is taken here.
 REGULARIZATIONS: dict[str, Callable[[int], int]] = {"l2": lambda n: 2, "kl": lambda n: n + 1}
-_MOST = 1024  # wires of the networks, but for more values
+_MOST = 1024  # wires of the largest network, unless there are more values
 
 
 def soft_rank(
@@ -40,9 +41,10 @@ def soft_rank(
     slope. For a small strength they are the exact ranks. The ranks of a row add up to
     n (n + 1) / 2, as torchsort's for "l2".
 
-    Other than torchsort's, they are exact in the limit alone, and equal values may have different ranks,
-    which depend on the network. Where the strength is larger than the gaps between values, torchsort's ranks
-    lie closer together. For a large strength those are all (n + 1) / 2, these only if n is a power of two.
+    Unlike torchsort's ranks, they are exact in the limit alone, and equal values may have different ranks,
+    which depend on the network. If the strength is larger than the gaps between values, torchsort's ranks lie
+    closer together. For a large strength torchsort's ranks are all (n + 1) / 2; the ranks here are so only if
+    n is a power of two.
 
     The networks have the sizes of `nsc.compile_sizes`. Cost of a row: O(size of the network), n log² n / 4.
 
@@ -73,10 +75,11 @@ def soft_sort(
     """Return values (batch, n) softly sorted in each row, ascending, in place of torchsort.soft_sort.
 
     They are P @ values, with the P whose ranks `soft_rank` returns for the same arguments. For a small
-    strength they are the sorted values. The sum of a row stays, as in torchsort.
+    strength they are the sorted values. The sum of a row stays the same, as in torchsort.
 
-    Other than here, torchsort's strength is in 1 / unit of the values: it pulls together neighbours that are
-    further apart than 1 / strength, and leaves close ones as they are. A network mixes close ones.
+    torchsort's strength is in 1 / unit of the values, and the strength here in their unit. torchsort pulls
+    together neighbours that are further apart than 1 / strength, and leaves close ones as they are. A network
+    mixes close ones.
 
     Arguments, errors and cost: see `soft_rank`.
 

@@ -22,11 +22,11 @@ torch.fx.wrap("call")
 class RankFilter2d(torch.nn.Module):
     """The value of a rank of the window around each pixel of images (…, H, W).
 
-    The results have the shape and dtype of the images. Exact ones have a gradient for the one pixel whose
-    value they are; relaxed ones, of the same network, for every pixel of the window.
+    The results have the shape and dtype of the images. An exact result has a gradient for the one pixel that
+    has its value. A relaxed result, of the same network, has one for every pixel of the window.
 
     Args:
-        size: of the window, one number or two, rows and columns.
+        size: the window's size: one number, or rows and columns.
         rank: 0 the smallest value, -1 the largest; None: the median of an odd number of values.
         mode: what stands outside of an image: reflect, nearest, mirror, wrap or constant, as in
             scipy.ndimage.
@@ -34,7 +34,8 @@ class RankFilter2d(torch.nn.Module):
         origin: how many pixels earlier windows begin, one number or two, as in scipy.ndimage.
         relaxed: whether the network is relaxed; it then takes the memory of the images times the
             values of a window.
-        steepness: of the relaxation, in units of a pixel^(λ − 1), λ = 0.25; None: 2 × the network's depth.
+        steepness: the relaxation's steepness, in units of a pixel^(λ − 1), λ = 0.25; None: 2 × the network's
+            depth.
         learnable: whether the steepness is a parameter.
 
     Raises:

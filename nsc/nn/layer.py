@@ -37,8 +37,8 @@ _LEAST_LOSS = 0.01
 class Layer(torch.nn.Module, Generic[AnyOperator]):
     """An operator, or sizes of it, and the steepness.
 
-    Where a layer is converted to another dtype, as by `.double()`, or moved to a GPU, as by `.to("cuda")`,
-    its network is compiled for these tensors too. `.half()` and `.bfloat16()` round the steepness like every
+    If a layer is converted to another dtype, as by `.double()`, or moved to a GPU, as by `.to("cuda")`, its
+    network is compiled for these tensors too. `.half()` and `.bfloat16()` round the steepness like every
     other value.
     """
 
@@ -51,7 +51,7 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         caller = caller or type(self).__name__
         is_parameter = flag("learnable", learnable, OperandTypeError)
         made = torch.empty(0)
-        # The dtype and the device of the parameters of other layers that are made at the same time.
+        # Other layers that are made now have parameters of this dtype, on this device.
         self.operator = serving(operator, made.dtype, made.device)
         default = None if isinstance(operator, Sizes) else operator.default_steepness
         if steepness is None and default is None:
@@ -97,8 +97,8 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Layer[AnyOperator]:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`.
-        # Of a buffer the dtype is another than theirs.
+        # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`. A
+        # new tensor shows their dtype, which a buffer need not have.
         made = fn(torch.empty(0))
         self.operator = serving(self.operator, made.dtype, made.device)
         return self
@@ -117,12 +117,12 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
 class SortingLayer(Layer[Sorter | Sizes]):
     """A Sorter, or Sizes, and its steepness.
 
-    A subclass that is a function of `nsc.nn.functional` names it, and its own attributes that the function
-    takes by name.
+    A subclass that calls a function of `nsc.nn.functional` names this function, and its own attributes that
+    the function takes by name.
 
     Args:
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it; None, of a family: any number of values.
+        n: number of wires, as `nsc.compile` takes it; None for a family: any number of values.
         steepness, learnable: as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
     """
@@ -204,7 +204,7 @@ torch.fx.wrap("call_function")
 
 
 def refuse_options(network: Operator | Sizes, **options: object) -> None:
-    """Raise OperandError if what is compiled already comes with options of `nsc.compile`."""
+    """Raise OperandError if an operator, which is compiled already, comes with options of `nsc.compile`."""
     named = [name for name, value in options.items() if value is not None]
     if named:
         name = repr(network) if isinstance(network, Sizes) else network.name
@@ -214,13 +214,13 @@ def refuse_options(network: Operator | Sizes, **options: object) -> None:
 def watch(name: str, scores: object, labels: object, loss: Tensor) -> None:
     """Warn once if the gradient of scores is 0 and the loss is not, where values can be looked at.
 
-    Scores that users made themselves are not watched: they may keep what is registered for many calls. Nor
-    are labels that are all equal, which leave nothing to learn.
+    Scores that users made themselves are not watched: a hook would stay on them for many calls. Labels that
+    are all equal, which leave nothing to learn, get no warning.
 
     Args:
-        name: of the layer.
-        scores, labels: what it was called with.
-        loss: what it returns.
+        name: the layer's name.
+        scores, labels: the call's operands.
+        loss: the call's result.
     """
     if not isinstance(scores, Tensor) or scores.grad_fn is None or scores.is_cuda:
         return

@@ -30,16 +30,17 @@ class SortingNetwork(SortingLayer):
 
     Args:
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
-            call to call another, and lists of every kind: see `Sizes`.
-        steepness: in units of x^(λ − 1); None: 2 × depth, without n of the network of a call's size.
+        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, which
+            may change from call to call, and lists of every kind: see `Sizes`.
+        steepness: in units of x^(λ − 1); None: 2 × depth; without n 2 × the depth of the network of a
+            call's size.
         learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
             that no step of an optimiser can make it negative.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: a steepness that is no finite number above 0, none for a learnable one without n, or
-            options beside a Sorter or Sizes, which are compiled already.
+        OperandError: a steepness that is no finite number above 0, no steepness for a learnable one without
+            n, or options beside a Sorter or Sizes, which are compiled already.
         OperandTypeError: a Selector, which is for SelectionNetwork, or a learnable that is no bool.
         LoweringError: select, which is for SelectionNetwork.
         NscError: what `nsc.compile` raises.

@@ -63,20 +63,20 @@ class SpearmanLoss(RankingLoss):
     scipy.stats.spearmanr. A sample of fewer than two entries, or of equal targets alone, has no correlation.
     Its loss is 0 and it counts nothing in the mean.
 
-    The covariance of the ranks is divided by two norms: of the target's ranks, and of 0 … m-1. The second
-    cannot vanish, but the norm of the soft ranks could. So equal scores have the correlation 0, or close to
-    it, and a gradient of the usual size. Where no two scores are equal, a large steepness gives scipy's
-    value.
+    The covariance of the ranks is divided by two norms: the norm of the target's ranks, and the norm of 0 …
+    m-1. The second norm cannot vanish, but the norm of the soft ranks could. So equal scores have the
+    correlation 0, or close to it, and a gradient of the usual size. Where no two scores are equal, a large
+    steepness gives scipy's value.
 
-    The network takes the items in a fixed order of its own, as in all losses of rankings:
-    equal scores do not look good in a list that is stored by its relevance. The same input gives the same
-    bits.
+    The network takes the items in a fixed order of its own, as in all losses of rankings. So equal scores do
+    not look good in a list that is stored by its relevance. The same input gives the same bits.
 
     A call takes scores (…, n) and target, numbers of the same shape, which have no gradient, and by name:
 
-    - `weight`: what each sample counts, of the shape of scores without the axis `dim`.
+    - `weight`: the weight of each sample, of the shape of scores without the axis `dim`.
     - `dim`: the axis of scores and target.
-    - `lengths` or `mask`: which entries take part, as in `Sorter`. Nothing else matters, nor has a gradient.
+    - `lengths` or `mask`: which entries take part, as in `Sorter`. Other entries do not matter, and have no
+      gradient.
 
     The loss has the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
     float32. A NaN among the scores of a sample makes its loss NaN. A module that is converted to another
@@ -86,20 +86,20 @@ class SpearmanLoss(RankingLoss):
 
     Args:
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
-            call to call another, and lists of every kind: see `Sizes`.
-        reduction: over samples: "mean", of those that count, 0 where none does; "sum"; or "none" for the loss
-            of each, times its weight.
-        steepness: in units of a score^(λ − 1); None: 2 × depth, without n of the network of a call's
-            size.
+        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, which
+            may change from call to call, and lists of every kind: see `Sizes`.
+        reduction: over samples: "mean", over the samples that count, 0 if none counts; "sum"; or "none" for
+            the loss of each sample, times its weight.
+        steepness: in units of a score^(λ − 1); None: 2 × depth; without n 2 × the depth of the network of
+            a call's size.
         learnable: whether the steepness is a parameter, as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: an unknown reduction, a steepness that is no finite number above 0, none for a learnable
-            one without n, or options beside a Sorter or Sizes, which are compiled already. In a call: a
-            target, weight, lengths or mask that does not fit, or a NaN in the target, which only plain
-            tensors of the CPU are searched for.
+        OperandError: an unknown reduction, a steepness that is no finite number above 0, no steepness for a
+            learnable one without n, or options beside a Sorter or Sizes, which are compiled already. In a
+            call: a target, weight, lengths or mask that does not fit, or a NaN in the target, which is found
+            in plain tensors of the CPU alone.
         OperandTypeError: a Selector, or a learnable that is no bool. In a call: an argument of another type.
         NscError: what `nsc.compile` raises.
 
@@ -132,18 +132,21 @@ class SpearmanLoss(RankingLoss):
 
 
 class NDCGLoss(RankingLoss):
-    """1 - NDCG, the normalised discounted cumulative gain, to be expected of the relaxed order.
+    """1 - the expected NDCG, normalised discounted cumulative gain, of the relaxed order.
 
     An item of relevance r is worth 2^r - 1 (gain "exponential") or r ("linear"). At position 1, 2, … from the
-    top it counts 1 / log2(1 + position) of that. The sum is divided by the largest that an order can have. A
-    sample without a positive gain has no NDCG: its loss is 0 and it counts nothing in the mean.
+    top this gain is multiplied by 1 / log2(1 + position). The sum of the products is divided by the largest
+    sum that an order can have.
 
-    By "route" the gains are routed by P: the gain to be expected at a position counts what the position
-    counts. By "ranks" an item counts by the position that its soft rank gives it, between two whole ones too.
+    A sample without a positive gain has no NDCG: its loss is 0 and it counts nothing in the mean.
 
-    A call takes scores (…, n), of which the largest comes first, and relevance of the same shape, numbers of
-    at least 0 or booleans, which have no gradient; and by name what `SpearmanLoss` takes. Dtypes, NaN, other
-    arguments and errors are as there. sklearn.metrics.ndcg_score has the gain "linear".
+    By "route" P routes the gains, and the expected gain at a position has the factor of this position. By
+    "ranks" the gain of an item has the factor of the position of its soft rank, which may lie between two
+    whole positions.
+
+    A call takes scores (…, n), the largest comes first, and relevance of the same shape, numbers of at least
+    0 or booleans, which have no gradient. By name it takes what `SpearmanLoss` takes. Dtypes, NaN, other
+    arguments and errors are as in `SpearmanLoss`. sklearn.metrics.ndcg_score has the gain "linear".
 
     Cost per sample: a `Sorter.route` of one column or a `Sorter.rank`, O(size), and an exact sort of the
     gains.
@@ -157,7 +160,7 @@ class NDCGLoss(RankingLoss):
 
     Raises:
         OperandError: a k outside 1 … n, or no such way or gain. In a call: a relevance that is negative or
-            NaN, which only plain tensors of the CPU are searched for. Else as in `SpearmanLoss`.
+            NaN, which is found in plain tensors of the CPU alone. Else as in `SpearmanLoss`.
 
     Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002; the exponential
     gain of Burges et al., ICML 2005. By route: Pobrotyn & Białobrzeski, NeuralNDCG, 2021; by ranks: Qin, Liu
@@ -193,10 +196,10 @@ class NDCGLoss(RankingLoss):
 
 
 class PrecisionAtK(RankingLoss):
-    """1 - the precision to be expected at k: the share of relevant items among the first k.
+    """1 - the expected precision at k: the share of relevant items among the first k.
 
     An item is relevant if its relevance is above 0, or True. The number of relevant items is divided by k, in
-    samples of fewer entries too. A sample of none counts nothing in the mean.
+    samples of fewer entries too. A sample without entries counts nothing in the mean.
 
     A call is as in `NDCGLoss`. Cost per sample: a `Sorter.route` of one column, O(size).
 
@@ -232,7 +235,7 @@ class PrecisionAtK(RankingLoss):
 
 
 class MRRLoss(RankingLoss):
-    """1 - the reciprocal to be expected of the position of the first relevant item; its mean is the MRR.
+    """1 - the expected reciprocal of the first relevant item's position; the mean of reciprocals is the MRR.
 
     An item is relevant if its relevance is above 0, or True. Let b_p be the share of relevant items at
     position p from the top. A reader goes from position to position and stops with this probability, so the
@@ -281,24 +284,28 @@ class MRRLoss(RankingLoss):
 class ListRankLoss(torch.nn.Module):
     """ListRank and ListNet: the cross entropy of top-one probabilities of scores and of relevances.
 
-    The probability that an item of score s comes first is exp(g(s)) over the sum of it over all items, where
-    g is the link: "logistic" for ListRank, which bounds what a score can do, "identity" for ListNet. By its
-    relevance r it is exp(r) over its sum. Nothing is sorted, so there is no network and no steepness; the
-    loss says nothing of positions below the first, and is what losses of a sorted order are compared with.
+    The probability that item i comes first is
+
+        exp(g(s_i)) / Σ_j exp(g(s_j))        by the scores s
+        exp(r_i) / Σ_j exp(r_j)              by the relevances r
+
+    The link g is "logistic" for ListRank, which bounds the effect of a score, and "identity" for ListNet.
+    Nothing is sorted, so there is no network and no steepness. The loss says nothing of positions below the
+    first; losses of a sorted order are compared with it.
 
     A call takes scores (…, n) for any n and relevance of the same shape, any numbers, which have no gradient;
-    both may be lists of the kinds that `Sizes` take. By name it takes what `SpearmanLoss` takes, with dtypes
-    and NaN as there. A sample of no entry has the loss 0 and counts nothing in the mean.
+    both may be lists of the kinds that `Sizes` take. By name it takes what `SpearmanLoss` takes. Dtypes and
+    NaN are as in `SpearmanLoss`. A sample without entries has the loss 0 and counts nothing in the mean.
 
     Cost per sample: O(n).
 
     Args:
         link: "logistic" or "identity".
-        reduction: over samples: "mean", "sum", or "none" for the loss of each, times its weight.
+        reduction: over samples: "mean", "sum", or "none" for the loss of each sample, times its weight.
 
     Raises:
         OperandError: no such link or reduction. In a call: a relevance, weight, lengths or mask that does not
-            fit, or a NaN in the relevance, which only plain tensors of the CPU are searched for.
+            fit, or a NaN in the relevance, which is found in plain tensors of the CPU alone.
         OperandTypeError: in a call: an argument of another type.
 
     Source: Shi, Larson & Hanjalic, List-wise Learning to Rank with Matrix Factorization for Collaborative
@@ -344,5 +351,5 @@ class ListRankLoss(torch.nn.Module):
         return f"link={self.link!r}, reduction={self.reduction!r}"
 
 
-# For torch.fx it is one node: it looks at what the symbols of a trace do not have.
+# For torch.fx it is one node: it looks at facts that the symbols of a trace do not have.
 torch.fx.wrap("list_rank_loss")

@@ -40,27 +40,28 @@ class Quantile(_Statistic):
     - "midpoint": the mean of both.
 
     A call takes x (…, n), and by name `dim`, the axis of x, and `lengths` or `mask`, which entries take part,
-    as in `Sorter`. The result has the shape of x without the axis, for several q with a new axis in front;
-    and the dtype of x. float16 and bfloat16 are computed in float32. It is NaN for a sample without entries,
-    and for one with a NaN. Other entries have no gradient. A module that is converted to another dtype,
-    as by `.double()`, or moved to a GPU, compiles its network for it too.
+    as in `Sorter`. The result has the dtype of x, and the shape of x without the axis; several q make a new
+    axis in front. float16 and bfloat16 are computed in float32. The result is NaN for a sample without
+    entries, and for one with a NaN. Entries that take no part have no gradient. A module that is converted to
+    another dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
 
     Cost per sample: a `Sorter.sort`, O(size). `SelectionNetwork` needs fewer comparators for few ranks.
 
     Args:
         network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
-            call to call another, and lists of every kind: see `Sizes`.
+        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, which
+            may change from call to call, and lists of every kind: see `Sizes`.
         q: in 0 … 1, one number or several.
         interpolation: one of these rules.
-        steepness: in units of x^(λ − 1); None: 2 × depth, without n of the network of a call's size.
+        steepness: in units of x^(λ − 1); None: 2 × depth; without n 2 × the depth of the network of a
+            call's size.
         learnable: whether the steepness is a parameter, as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
         OperandError: a q outside of 0 … 1, or none; no such interpolation; a steepness that is no finite
-            number above 0; none for a learnable one without n; or options beside a Sorter or Sizes, which are
-            compiled already. In a call: no such axis, or lengths or a mask that do not fit.
+            number above 0; no steepness for a learnable one without n; or options beside a Sorter or Sizes,
+            which are compiled already. In a call: no such axis, or lengths or a mask that do not fit.
         OperandTypeError: a q that is no number, a Selector, or a learnable that is no bool. In a call: an
             argument of another type.
         NscError: what `nsc.compile` raises.
@@ -93,7 +94,7 @@ class Quantile(_Statistic):
 
 
 class Median(_Statistic):
-    """The median of the relaxed sorted values: of an even number of entries the mean of the middle two.
+    """The median of the relaxed sorted values: for an even number of entries the mean of the middle two.
 
     numpy.median has the same rule; torch.median takes the lower value, as does `Quantile` with
     interpolation="lower". Calls, arguments, NaN, errors and cost: see `Quantile`.
@@ -166,8 +167,8 @@ class SoftTopK(_Statistic):
     They are Pᵀ times 1 for the k highest ranks, 0 for the others; P is never formed. So they add up to k, or
     to the number of entries if fewer take part. Other entries have the weight 0.
 
-    With `straight_through` they are exactly 1 for the k largest, of equal values the later ones, and 0 for
-    the others. Their gradient is the soft weights'.
+    With `straight_through` they are exactly 1 for the k largest, and 0 for the others; the later of equal
+    values count as the larger. Their gradient is the soft weights'.
 
     Calls, other arguments and errors: see `Quantile`; the weights have the dtype of x, and are NaN in a
     sample with a NaN. Cost per sample: a `Sorter.rank`, O(size), with `straight_through` also an exact

@@ -60,12 +60,15 @@ class TopKCrossEntropy(Layer[Selector]):
         m: only the label's logit and the m - 1 largest others are compared, so the network has m wires;
             the others' order is torch.topk's. None: all classes are compared.
         network: what `nsc.compile` takes, for m wires, or classes if m is None; or a Selector of the top
-            len(p_k) of so many.
-        top1: "network": all terms are the network's, as in the formula; "softmax": for j = 0 the softmax of
-            the compared logits takes the place of r_0, which is difftopk's default; "cross_entropy": q has
-            the terms j > 0 alone, and the loss is p_k[0] times the cross entropy of the compared logits plus
-            p_k[1] + p_k[2] + … times the formula's.
-        reduction: "mean", "sum", or "none" for a loss of each label.
+            len(p_k) of as many values.
+        top1: how the term j = 0 is computed:
+
+            - "network": as in the formula, like all terms.
+            - "softmax": the softmax of the compared logits takes the place of r_0, as difftopk does
+              by default.
+            - "cross_entropy": q has the terms j > 0 alone. The loss is p_k[0] times the cross entropy of the
+              compared logits plus p_k[1] + p_k[2] + … times the formula's loss.
+        reduction: "mean", "sum", or "none" for the loss of each label.
         steepness: in units of the logits^(λ − 1); None: 2 × depth.
         learnable: whether the steepness is a parameter, as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
@@ -210,7 +213,7 @@ def compared_of(
     With m the label's logit is the first, and the m - 1 largest others follow, the largest first.
 
     Args:
-        caller: whose call it is, for messages.
+        caller: the function that is called, for messages.
         logits, labels, classes, m: as in `TopKCrossEntropy`.
         takes_double: whether the network is compiled for float64.
 
@@ -243,7 +246,7 @@ def losses_of(shares: Tensor, compared: Tensor, places: Tensor, p_k: Sequence[fl
         compared: (…, m), the logits that are compared.
         places: (…, 1), the label's place among them.
         p_k: k weights.
-        top1: what the term j = 0 is, one of TOP_1.
+        top1: how the term j = 0 is computed, one of TOP_1.
     """
     sums = shares.cumsum(-1)
     within = [sums[..., j] for j in range(len(p_k))]
@@ -262,7 +265,7 @@ def _minus_log(weights: Sequence[float], within: Sequence[Tensor]) -> Tensor:
     return -torch.log(torch.stack(terms).sum(0) * (1 - 2 * _FLOOR) + _FLOOR)
 
 
-# For torch.fx each is one node: they look at what the symbols of a trace do not have.
+# For torch.fx each is one node: they look at facts that the symbols of a trace do not have.
 torch.fx.wrap("call")
 torch.fx.wrap("compared_of")
 torch.fx.wrap("reduced")

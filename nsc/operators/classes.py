@@ -1,4 +1,4 @@
-"""Size classes: samples of few entries are run by the network of their first wires.
+"""Size classes: samples of few entries run on the network of the first wires.
 
 The whole network gives the same results up to rounding, see `compiler/passes.py`. Calls that torch
 traces or transforms run the whole network, as the classes of samples are not known then.
@@ -19,7 +19,7 @@ from nsc.runtime.relaxed.kernel import Kernel
 
 # Fewer wires than this are not worth a class.
 _LEAST = 8
-# So many mixes, of a column by a comparator, take as long as cutting a class out of a batch does.
+# How many mixes, of a column by a comparator, take as long as cutting a class out of a batch.
 _WORTH = 150_000
 
 
@@ -35,11 +35,11 @@ def sizes_of(n: int) -> tuple[int, ...]:
 
 
 def classes_of(kernel: Kernel, counts: Tensor, routing: str) -> Classes:
-    """Return the size classes of a call on plain tensors; that of the whole network where no other pays.
+    """Return the size classes of a call on plain tensors; the whole network's alone if no other pays.
 
     Args:
-        kernel: of the whole network, which sorts.
-        counts: (batch,), the entries of each sample, which stand in front.
+        kernel: the whole network's kernel, which sorts.
+        counts: (batch,), how many entries each sample has; they stand in front.
         routing: a key of ROUTINGS.
     """
     whole = (SizeClass(kernel, None, counts),)

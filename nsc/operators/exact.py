@@ -52,7 +52,7 @@ def hard_sort(
 
     Args:
         caller: the method that was called, for messages.
-        kernel: the caller's; it says how many values are sorted, and which ranks are the results.
+        kernel: the caller's kernel; it says how many values are sorted, and which ranks are the results.
         x: values along the axis.
         dim: the axis.
         descending: whether the largest value, or NaN, comes first; only where all ranks are results.
@@ -121,7 +121,7 @@ def _values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
 
 
 def _worker(x: Tensor, spec: str) -> ExactSort:
-    """Return what sorts a tensor for an operator: torch, its exact kernel, or a choice of them."""
+    """Return the sort of a tensor for an operator: torch's, an exact kernel's, or a choice between both."""
     kernel, peer = find_kernel(spec), _torch_sort(spec)
     if x.is_cpu and kernel.n <= MOST:
         ranks = None if kernel.outputs is None else tuple(kernel.outputs.ranks)

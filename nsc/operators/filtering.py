@@ -24,7 +24,7 @@ from nsc.runtime.dispatch.ways import PLAIN, is_written_out, way_of
 from nsc.runtime.exact.windows import FilterKernel, Images
 from nsc.runtime.relaxed.devices import DEVICES
 
-# Of loaded packages: the name that `keep` returned, to the window and the kernel.
+# The window and the kernel of each loaded package, by the name that `keep` returned.
 _loaded: dict[str, tuple[Window, FilterKernel]] = {}
 
 
@@ -44,8 +44,8 @@ class Windows:
     """The windows of all pixels of an image.
 
     Attributes:
-        sizes: of a window, along the last axes.
-        origin: how many pixels earlier a window begins along each, as in scipy.ndimage.
+        sizes: the sizes of a window, along the last axes.
+        origin: how many pixels earlier a window begins along each axis, as in scipy.ndimage.
         mode, cval: what stands outside of the image.
     """
 
@@ -56,7 +56,7 @@ class Windows:
 
     @property
     def axes(self) -> int:
-        """How many of the last axes are those of an image."""
+        """How many axes an image has: the last ones."""
         return len(self.sizes)
 
 
@@ -80,12 +80,12 @@ def _window_of(key: str) -> Window:
 
 
 def find_filter(key: str) -> FilterKernel:
-    """Return the kernel of a name: that of a loaded package, else one compiled for the window."""
+    """Return the kernel of a name: a loaded package's, else one compiled for the window."""
     return _loaded[key][1] if key in _loaded else filter_kernel(_window_of(key))
 
 
 def filter_images(x: Tensor, key: str, windows: Windows) -> Tensor:
-    """Return filtered images, on the way that a call with them takes; channels_last stays channels_last."""
+    """Return filtered images, by the way that a call with them takes; channels_last stays channels_last."""
     if way_of(x) is PLAIN:
         needs_gradient = x.requires_grad and torch.is_grad_enabled()
         return (apply_filter if needs_gradient else _filtered)(x, key, windows)

@@ -40,18 +40,18 @@ def _axes(filter_: Filter, *_: Any) -> int:
 class Filter(Packaged):
     """A rank filter of images: each pixel becomes the value of one rank of the window around it.
 
-    Images are (…, rows, columns), or (…, planes, rows, columns) for a window that has planes, of any leading
-    shape. Types are the floats of 16, 32 and 64 bits, the integers and bool; results keep dtype and device.
-    NaN is larger than every number; -0 comes before 0. On a GPU the windows are written out, and an exact
-    kernel selects from them. Without a compiler torch sorts them.
+    Images are (…, rows, columns), or (…, planes, rows, columns) for a window that has planes, with any
+    leading axes. Types are the floats of 16, 32 and 64 bits, the integers and bool; results keep dtype and
+    device. NaN is larger than every number; -0 comes before 0. On a GPU the windows are written out, and an
+    exact kernel selects from them. Without a compiler torch sorts them.
 
-    The gradient of a result goes to the pixel that has its value. If several have it, it goes to the first of
-    the window.
+    The gradient of a result goes to the pixel that has its value. If several pixels have it, the gradient
+    goes to the first of the window.
 
     Attributes:
         window: its size and rank.
-        name: the filter's, for messages.
-        network: that of one window. Wire w holds value w, by planes, then rows, then columns.
+        name: the filter's name, for messages.
+        network: the network of one window. Wire w holds value w, by planes, then rows, then columns.
         output: the wire that carries the result.
 
     >>> compile_filter("3x5")
@@ -85,7 +85,7 @@ class Filter(Packaged):
     ) -> Tensor:
         """Return the filtered images.
 
-        Images in channels_last are filtered where they lie, and so are the results.
+        Images in channels_last are filtered in this layout, and the results have it too.
 
         Args:
             x: images.
@@ -115,7 +115,7 @@ class Filter(Packaged):
 
         Each result is a relaxed median, or another rank, of its window. It is differentiable in every pixel
         of the window and in steepness; None means 2 × the depth of the network. The windows of all pixels are
-        written out: memory is that of x times the values of a window.
+        written out, in the memory of x times the values of a window.
 
         Raises:
             OperandTypeError, OperandError, WindowError: as in a call, or a dtype that is no float.
@@ -160,8 +160,8 @@ def checked_options(name: str, dtype: torch.dtype, mode: str, cval: float) -> fl
     """Check mode and cval; return cval as a Python number, an integer for an integer dtype.
 
     Args:
-        name: of the filter, for messages.
-        dtype, mode, cval: of a call.
+        name: the filter's name, for messages.
+        dtype, mode, cval: as in a call.
 
     Raises:
         OperandError: an unknown mode, or a cval that the dtype does not have.

@@ -40,7 +40,7 @@ def load(folder: str | Path) -> Operator | Filter:
     files = read_files(path_of("a package's folder", folder, PackageError))
     manifest = Manifest.from_text(files[MANIFEST])
     if not isinstance(manifest, RelaxedManifest):
-        from nsc.operators.filters import Filter  # with the compiler of networks, which others do not need
+        from nsc.operators.filters import Filter  # loads the compiler, which operators do not need
 
         return Filter(files)
     operator = Sorter(files) if manifest.outputs is None else Selector(files)

@@ -24,7 +24,7 @@ class Operands:
     """Checks and converts what the methods of one operator take; errors name the operator and the method.
 
     Args:
-        kernel: the operator's.
+        kernel: the operator's kernel.
         default_steepness: the steepness that None means.
         takes_fewer: whether calls may have fewer values than the kernel has wires.
     """
@@ -64,7 +64,7 @@ class Operands:
         Arguments and errors as `axis_of` and `check_dense` have them.
 
         Returns:
-            The axis from 0 on, None for the last; what `wires_for` says.
+            The axis from 0 on, None for the last; and the result of `wires_for`.
         """
         self.check_dense(method, "x", x)
         if self._takes_fewer:
@@ -77,8 +77,8 @@ class Operands:
         return axis_of(f"{self.name}.{method}", x, self._n, dim), None
 
     def wires_for(self, m: int) -> int | None:
-        """Return how many wires m values are arranged for; None: they are as many as the kernel has."""
-        # A trace that knew whether wires are missing would be another one where none is.
+        """Return how many wires m values are arranged for; None: as many as the kernel has."""
+        # A trace that knew whether wires are missing would not serve calls that fill all wires.
         is_whole = not torch.compiler.is_compiling() and m == self._n
         return None if is_whole or not self._takes_fewer else self._n
 
@@ -88,7 +88,7 @@ class Operands:
         Args:
             method: the method that was called, for messages.
             x: a dense tensor.
-            dtype: that of x, or a wider one.
+            dtype: the dtype of x, or a wider one.
         """
         if x.shape[-1] != self._n:
             raise _wrong_length(f"{self.name}.{method}", x.shape[-1], "on its last axis", self._n)
@@ -109,9 +109,9 @@ class Operands:
 
         Args:
             method: the method that was called, for messages.
-            payload: its leading axes are those of x; it has none if all samples share it.
+            payload: it has the leading axes of x, or none if all samples share it.
             routing: a key of ROUTINGS.
-            x: (…, n), of which the keys were made.
+            x: (…, n), from which the keys were made.
             keys: what `keys` returned.
         """
         if payload.device != x.device:
@@ -140,8 +140,8 @@ class Operands:
             method: the method that was called, for messages.
             steepness: as users pass it.
             keys: what `keys` returned.
-            way: that of the call.
-            x: (…, n), of which the keys were made.
+            way: the call's way.
+            x: (…, n), from which the keys were made.
         """
         if steepness is None:
             steepness = self._default_steepness
@@ -229,12 +229,12 @@ def _can_expand(shape: torch.Size, leading: torch.Size) -> bool:
     """Return whether a tensor of a shape expands to another shape."""
     if len(shape) > len(leading):
         return False
-    of_leading = leading[len(leading) - len(shape) :]
-    return all(own in (1, other) for own, other in zip(shape, of_leading, strict=True))
+    last = leading[len(leading) - len(shape) :]
+    return all(own in (1, other) for own, other in zip(shape, last, strict=True))
 
 
 def axis_of(caller: str, x: Tensor, n: int | None, dim: int) -> int:
-    """Return an axis as a number from 0 on; of a tensor without axes, which is one value, 0.
+    """Return an axis as a number from 0 on; 0 for a tensor without axes, which is one value.
 
     Args:
         caller: the operator's method, for messages.
@@ -267,7 +267,7 @@ def axis_of(caller: str, x: Tensor, n: int | None, dim: int) -> int:
 
 
 def k_of(caller: str, k: object, n: int | None) -> int:
-    """Return how many of n values are asked for; of any number, if n is None.
+    """Return k as an integer: how many of n values are asked for, or of any number if n is None.
 
     Raises:
         OperandError: it is no integer in 1 … n.
@@ -294,7 +294,7 @@ class _Devices(dict[torch.device, bool]):
     def __init__(self, types: Iterable[str]) -> None:
         super().__init__()
         self._types = {*types, "meta"}
-        # A trace that finds no device here, and is called again when there is one, is traced again.
+        # Known from the start: a program that found no entry here would be traced again once there is one.
         self[torch.device("cpu")] = "cpu" in self._types
 
     def __missing__(self, device: torch.device) -> bool:
@@ -331,7 +331,7 @@ def tensor_of(steepness: Steepness) -> Tensor | None:
 
 
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return a tensor in a dtype; itself where it has it.
+    """Return a tensor in a dtype; the tensor itself if it has this dtype.
 
     A tensor's methods make a new tensor even where nothing changes, which takes as long as a small sort.
     """
@@ -358,7 +358,7 @@ def unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tens
 
 
 def kept_or_new(make: Callable[..., Tensor], like: Tensor, *facts: Hashable) -> Tensor:
-    """Return `make(device, *facts)` for a tensor's device. Calls of plain tensors get the same one again.
+    """Return `make(device, *facts)` for a tensor's device. Calls on plain tensors get the same tensor again.
 
     Making it takes as long as a small sort. Callers must neither write to it nor hand it out.
     """

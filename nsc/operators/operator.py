@@ -1,4 +1,4 @@
-"""What Sorter and Selector share: facts of the network, and the way from a method to the kernel."""
+"""The base of Sorter and Selector: facts of the network, and the way from a method to the kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Attribute:
-    """What becomes an attribute of the module that torch.fx traces, where the graph finds it."""
+    """An object that becomes an attribute of the module that torch.fx traces, so that the graph finds it."""
 
     def __fx_create_arg__(self, tracer: Any) -> Any:
         """Return the attribute."""
@@ -40,7 +40,7 @@ class Attribute:
 
 
 class Packaged(Attribute):
-    """Made of a package's files, by which it pickles, copies and compares.
+    """An object made of a package's files; it pickles, copies and compares by them.
 
     Args:
         spec: a name that stands for the files' content.
@@ -72,7 +72,7 @@ class Operator(Packaged):
 
     # Whether calls may have fewer values than the network has wires.
     _takes_fewer = False
-    # Whether the largest values alone are selected, and what then stands where no entry takes part.
+    # Whether the largest values alone are selected, and the key in places where no entry takes part.
     _largest_alone = False
     _absent = math.inf
 
@@ -124,7 +124,7 @@ class Operator(Packaged):
         """The network that was compiled, read from the package when first used.
 
         Raises:
-            PackageError: it is not the one of the manifest, which was edited.
+            PackageError: it is not the manifest's network, so the package was edited.
         """
         from nsc.compiler.formats import parse_network  # a package is loaded without the compiler
 
@@ -140,7 +140,7 @@ class Operator(Packaged):
         """The proof that the package came with, read from it when first used.
 
         Raises:
-            PackageError: it is not a proof that `network` does what the operator is for, so it was edited.
+            PackageError: it does not prove that `network` does the operator's task, so it was edited.
         """
         from nsc.compiler.verify import Proof, check_proof, parse  # a package is loaded without the compiler
 
@@ -170,15 +170,14 @@ class Operator(Packaged):
         Args:
             method: the method that was called, for messages.
             x: as users pass it, a tensor.
-            arrangement: of the call.
+            arrangement: the call's arrangement.
             steepness: as users pass it.
             routing: a key of ROUTINGS.
-            payload: as a kernel takes it, but its leading axes are those of x; it has none if all samples
-                share it.
+            payload: as a kernel takes it, but with the leading axes of x, or none if all samples share it.
             straight_through: whether the results are exact, with the gradients of the soft ones.
 
         Returns:
-            The values, of the selected or wanted ranks if there are such; and what is routed: the values
+            The values, for the selected or wanted ranks if there are such; and the routed tensor: the values
             again, P, rows of P, or columns. P is 0 for ranks and entries that there are not. The values
             beside columns are soft, straight through or not.
         """
@@ -241,10 +240,10 @@ class Operator(Packaged):
         return exact, behind.gather(-1, places)
 
     def _behind(self, arrangement: Arrangement) -> Tensor | None:
-        """Return places (…, n) with the entries that take part behind the others; None: in front is right.
+        """Return places (…, n) with the entries that take part behind the others; None: they stay in front.
 
-        Of equal numbers the first ones are the smaller ones. Where the largest are selected, those must be of
-        entries that do not take part.
+        The first of equal numbers count as the smaller ones. If the largest are selected, the first must be
+        entries that take no part.
         """
         if arrangement.lists is None or not self._largest_alone:
             return None
@@ -319,7 +318,7 @@ def _operator_of(kind: type[Operator], files: Mapping[str, str], is_specialised:
 
 
 def straight(soft: Tensor, exact: Tensor) -> Tensor:
-    """Return exact numbers with the derivatives of soft ones; where these are not finite, them.
+    """Return exact numbers with the derivatives of soft ones; a soft number that is not finite is returned.
 
     Source: Bengio, Leonard & Courville 2013, for the estimator.
     """
@@ -328,7 +327,7 @@ def straight(soft: Tensor, exact: Tensor) -> Tensor:
 
 
 def _exact_columns(payload: Tensor, soft: Tensor, places: Tensor, routing: str) -> Tensor:
-    """Return what is exactly routed of a payload, in the shape of the soft columns."""
+    """Return a payload, exactly routed, in the shape of the soft columns."""
     index = places.unsqueeze(-1).expand(*places.shape, payload.shape[-1])
     if routing == "route":
         return payload.gather(-2, index)
@@ -341,7 +340,7 @@ def _unit_rows(places: Tensor, n: int) -> Tensor:
 
 
 def _taken(values: Tensor, ranks: Tensor) -> Tensor:
-    """Return values of ranks (k,), or of other ranks (…, k) in each sample."""
+    """Return the values of ranks (k,), or of ranks (…, k) that differ by sample."""
     return values.index_select(-1, ranks) if ranks.dim() == 1 else values.gather(-1, ranks)
 
 

@@ -23,7 +23,7 @@ class Ragged:
     Attributes:
         padded: (batch, longest).
         lengths: (batch,) int64.
-        closed: makes of such rows, of any length, what was given.
+        closed: turns rows, of any length, into lists of the kind that was given.
     """
 
     padded: Tensor
@@ -31,11 +31,11 @@ class Ragged:
     closed: Callable[[Tensor], Any]
 
     def rows_of(self, caller: str, name: str, given: Any) -> Any:
-        """Return an operand beside these lists: of lists their rows, of a pair of them a pair, else itself.
+        """Return an operand beside these lists: lists as rows, a pair of lists as a pair, else as it is.
 
         Args:
             caller: the operator's method, for messages.
-            name: the operand's, for messages.
+            name: the operand's name, for messages.
             given: the operand.
 
         Raises:
@@ -55,10 +55,10 @@ class Ragged:
         return ragged.padded
 
     def check_alone(self, caller: str, lengths: Any, mask: Any) -> None:
-        """Refuse lengths or a mask beside lists, which say themselves what takes part.
+        """Refuse lengths or a mask beside lists, which have their own lengths.
 
         Raises:
-            OperandError: there are some.
+            OperandError: one of them is given.
         """
         if lengths is not None or mask is not None:
             name = "mask" if lengths is None else "lengths"
@@ -68,11 +68,11 @@ class Ragged:
 
 
 def ragged_of(caller: str, name: str, given: Any) -> Ragged | None:
-    """Return lists as rows; None: what was given is none of their kinds.
+    """Return lists as rows; None: the argument is no kind of lists.
 
     Args:
         caller: the operator's method, for messages.
-        name: of the lists, for messages.
+        name: the lists' name, for messages.
         given: a nested tensor of the jagged layout (batch, ragged), with holes between its lists or without;
             a PackedSequence of numbers; or a pair of values (total,) and offsets (batch + 1,).
 
@@ -131,7 +131,7 @@ def _covering(caller: str, name: str, values: Tensor, offsets: Tensor) -> tuple[
 
 
 def _padded(values: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
-    """Return lists, which begin at some places of the values, as rows."""
+    """Return lists as rows; `first` says at which place of the values each list begins."""
     longest = max(1, int(lengths.max())) if lengths.numel() else 1
     place = torch.arange(longest, device=values.device)
     is_entry = place < lengths.unsqueeze(-1)

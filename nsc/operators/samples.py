@@ -33,17 +33,19 @@ Result = TypeVar("Result")
 def by_samples(
     *results: Axes, inner: Callable[..., int] | None = None, spread: Callable[..., Any] | None = None
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """Return a decorator of methods that treat samples independently, which lets them take DTensors.
+    """Return a decorator that lets methods take DTensors, if they treat samples independently.
 
-    A DTensor that is sharded along axes of samples stays so, and a payload along its columns. What is sharded
-    along the sorted axis, or partial, is gathered; a loss that takes a group then shares out its columns. A
-    loss is reduced over the samples of all processes.
+    - A DTensor that is sharded along axes of samples, or a payload along its columns, stays sharded.
+    - A DTensor that is sharded along the sorted axis, or partial, is gathered. A loss that takes a group then
+      shares out the columns of P.
+    - A loss is reduced over the samples of all processes.
 
     Args:
-        results: where the method's results have the axes of samples; the last speaks for all further ones.
-        inner: from the arguments to the number of last axes that make a sample; None: the axis `dim` does.
-        spread: is called first, with the same arguments. It returns the results, or None to let the call go
-            on.
+        results: where the method's results have the axes of samples; the last holds for all further results.
+        inner: maps the arguments to the number of last axes that make a sample; None: the axis `dim` makes
+            one.
+        spread: a function that is called first, with the same arguments. It returns the results, or None to
+            let the call go on.
     """
 
     def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
@@ -70,7 +72,7 @@ def by_samples(
 
 
 class ListOptions(TypedDict, total=False):
-    """What the methods of a Sorter take by name; see there."""
+    """Options that the methods of a Sorter take by name; see `Sorter`."""
 
     dim: int
     lengths: Lengths
@@ -82,17 +84,18 @@ class ListOptions(TypedDict, total=False):
 class Lists:
     """The entries of a call's samples that take part, the sorted axis at the end.
 
-    A sample is called with these entries in front, in their order, and what sorts behind them in the other
-    places. Nothing that stands there matters, and nothing of it gets a gradient.
+    A kernel gets a sample with these entries in front, in their order. The other places hold a number that
+    sorts behind them. Entries that take no part do not matter, and get no gradient.
 
     Args:
         counts: (…) int64, how many entries of each sample take part.
         n: how many values the operator sorts.
-        place: (…, n), where each entry goes, those that take part to the front; None: they are there.
+        place: (…, n), where each entry goes: entries that take part go to the front; None: they are in front
+            already.
 
     Attributes:
-        is_entry: (…, n), whether a place in front has an entry. Places of ranks are such too.
-        order: (…, n), from the places in front to those in the sample; None: they are the same.
+        is_entry: (…, n), which places have an entry once entries are in front; also which ranks there are.
+        order: (…, n), the place in the sample of each place in front; None: they are the same.
     """
 
     def __init__(self, counts: Tensor, n: int, place: Tensor | None) -> None:
@@ -102,7 +105,7 @@ class Lists:
         self.order = None if place is None else _inverse(place)
 
     def is_of_largest(self, k: int) -> Tensor:
-        """Return which ranks, (…, n), are those of the k largest entries; of fewer entries, of all."""
+        """Return which ranks, (…, n), the k largest entries have: all ranks, if a sample has fewer."""
         ranks = torch.arange(self.is_entry.shape[-1], device=self.counts.device)
         return self.is_entry & (ranks >= self.counts.unsqueeze(-1) - k)
 
@@ -115,19 +118,19 @@ class Lists:
             columns: how many axes stand behind the entries.
         """
         if self.order is not None:
-            order = _of_columns(self.order, columns).expand(operand.shape)
+            order = _with_columns(self.order, columns).expand(operand.shape)
             operand = gathered(operand, order, -1 - columns)
-        return filled(operand, _of_columns(self.is_entry, columns), other)
+        return filled(operand, _with_columns(self.is_entry, columns), other)
 
     def of_rows(self, rows: Tensor, is_there: Tensor | None = None) -> Tensor:
-        """Return rows of P, 0 in those of ranks that there are not, and in the columns of other places.
+        """Return rows of P, with 0 in rows of ranks that there are not, and in columns of other places.
 
         Args:
             rows: (…, k, n).
-            is_there: (…, k), which of the ranks there are; None: the rows are those of all.
+            is_there: (…, k), which of the ranks there are; None: all n ranks have a row.
         """
-        of_ranks = self.is_entry if is_there is None else is_there
-        return torch.where(of_ranks.unsqueeze(-1) & self.is_entry.unsqueeze(-2), rows, 0)
+        is_rank = self.is_entry if is_there is None else is_there
+        return torch.where(is_rank.unsqueeze(-1) & self.is_entry.unsqueeze(-2), rows, 0)
 
 
 class Arrangement(NamedTuple):
@@ -151,9 +154,9 @@ class Arrangement(NamedTuple):
         """Return an operand as a kernel takes it.
 
         Args:
-            operand: it has the axes of x, then so many axes of columns.
+            operand: it has the axes of x, then axes of columns.
             other: what stands where no entry takes part.
-            columns: the number of these axes.
+            columns: the number of axes of columns.
         """
         if self.axis is not None:
             operand = operand.movedim(self.axis, -1 - columns) if self.exists else operand.unsqueeze(0)
@@ -162,7 +165,7 @@ class Arrangement(NamedTuple):
         return operand if self.lists is None else self.lists.in_front(operand, other, columns)
 
     def keys(self, x: Tensor, other: float = math.inf) -> Tensor:
-        """Return x as a kernel takes it. What does not take part is +∞, which sorts behind all numbers."""
+        """Return x as a kernel takes it. Entries that take no part are +∞, which sorts behind all numbers."""
         return self.at_end(x, other if x.is_floating_point() else 0)
 
     def target(self, target: Tensor) -> Tensor:
@@ -180,20 +183,20 @@ class Arrangement(NamedTuple):
         return self.lists.of_rows(shares)
 
     def of_ranks(self, result: Tensor, columns: int = 0, is_there: Tensor | None = None) -> Tensor:
-        """Return a result with a number for each rank, or with so many axes of columns behind.
+        """Return a result that has a number for each rank, or axes of columns, arranged as x is.
 
         Args:
             result: (…, n), or (…, k) of some ranks.
-            columns: the number of these axes.
+            columns: the number of axes of columns.
             is_there: (…, k), which of some ranks there are; None: the result has all ranks.
         """
         if self.lists is not None:
             is_rank = self.lists.is_entry if is_there is None else is_there
-            result = filled(result, _of_columns(is_rank, columns), self.fill)
+            result = filled(result, _with_columns(is_rank, columns), self.fill)
         return self._back(result if is_there is not None else self._cut(result, columns), columns)
 
     def of_entries(self, result: Tensor) -> Tensor:
-        """Return a result with a number for each entry."""
+        """Return a result that has a number for each entry, arranged as x is."""
         if self.lists is not None:
             result = filled(result, self.lists.is_entry, self.fill)
             if self.lists.place is not None:
@@ -233,7 +236,7 @@ class Arrangement(NamedTuple):
         return result.movedim(-1 - columns, self.axis) if self.exists else result.squeeze(0)
 
 
-# Moving the last axis would take as long as a small sort.
+# The arrangement of tensors that stay as they are: moving the last axis takes as long as a small sort.
 AS_IT_IS = Arrangement(None, True, None, 0)
 
 
@@ -266,13 +269,13 @@ def arrangement_of(
     Args:
         caller: the operator's method, for messages.
         x: a tensor with the axis.
-        axis: as of `Arrangement`.
-        lengths, mask: as of `lists_of`; a mask has the axes of x.
-        fill: as of `Arrangement`.
+        axis: as in `Arrangement`.
+        lengths, mask: as in `lists_of`; a mask has the axes of x.
+        fill: as in `Arrangement`.
         n: number of wires, at least as many as x has values; None: as many.
 
     Raises:
-        OperandTypeError, OperandError: as of `lists_of`.
+        OperandTypeError, OperandError: as in `lists_of`.
         OperandError: a fill that integers or booleans cannot be.
     """
     if axis == x.dim() - 1:
@@ -313,7 +316,7 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
     Args:
         caller: the operator's method, for messages.
         x: (…, m), the sorted axis at the end.
-        lengths: integers (…) in 0 … m: the first so many entries of each sample take part; or None.
+        lengths: integers (…) in 0 … m, how many entries of each sample take part: the first ones; or None.
         mask: booleans (…, m): the entries where it is true take part; or None.
         n: how many values the operator sorts, at least m; beyond m there are no entries. None: m.
 
@@ -356,14 +359,14 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
 
 
 _NO_LENGTHS = (torch.bool,)
-# What torch does not gather, and dtypes of as many bits that it does.
+# Dtypes that torch does not gather, and dtypes of as many bits that it gathers.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
-# Most places whose table is kept: it has a row for each count.
+# The most places for which a table is kept: it has a row for each count.
 _TABLE = 256
 
 
 def _is_below(counts: Tensor, n: int) -> Tensor:
-    """Return (…, n), which places are below a count. A look-up takes a sixth of the comparison's time."""
+    """Return which places are below a count, (…, n). A look-up takes a sixth of the comparison's time."""
     if way_of(counts) is PLAIN and not counts.is_cuda and n <= _TABLE:
         return _table(n)[counts]
     return torch.arange(n, device=counts.device) < counts.unsqueeze(-1)
@@ -386,15 +389,15 @@ def filled(tensor: Tensor, is_kept: Tensor, other: float) -> Tensor:
     """Return a tensor of the same dtype with another number where `is_kept` is false."""
     if tensor.is_floating_point():
         return torch.where(is_kept, tensor, other)  # two thirds of masked_fill's time
-    return torch.where(is_kept, tensor, torch.full_like(tensor, other))  # of bool too
+    return torch.where(is_kept, tensor, torch.full_like(tensor, other))  # for bool too
 
 
-def _of_columns(of_entries: Tensor, columns: int) -> Tensor:
-    return of_entries.reshape(of_entries.shape + (1,) * columns)
+def _with_columns(entries: Tensor, columns: int) -> Tensor:
+    return entries.reshape(entries.shape + (1,) * columns)
 
 
 def gathered(tensor: Tensor, index: Tensor, axis: int = -1) -> Tensor:
-    """Return what torch.gather does, of every dtype."""
+    """Return what torch.gather returns, for every dtype."""
     signed = _SIGNED.get(tensor.dtype)
     if signed is None:
         return tensor.gather(axis, index)

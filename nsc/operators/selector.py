@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 class Selector(Operator):
     """Differentiable and exact selection of some ranks of n values: the largest, a median, any others.
 
-    In every method x has n values along the axis `dim`, the last by default, and any other axes. What is
-    selected takes the place of that axis, in the order of `ranks`. Rows of P have their two axes at the end,
-    behind the other axes of x in their order. Dtypes, steepness, ties, NaN and infinities are those of
-    `Sorter`; None as steepness is 2 × the depth of the restricted network. At the same steepness soft values
-    and rows of P are those of the whole network, unless redundant comparators were left out. `best` may be
-    another network for each choice of ranks, with other soft values than the `best` that sorts.
-    Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
+    In every method x has n values along the axis `dim`, the last by default, and any other axes. The results
+    of the ranks take the place of that axis, in the order of `ranks`. Rows of P have their two axes at the
+    end, behind the other axes of x in their order. Dtypes, steepness, ties, NaN and infinities are as in
+    `Sorter`. A steepness of None is 2 × the depth of the restricted network. At the same steepness soft
+    values and rows of P equal the whole network's, unless redundant comparators were left out. `best` may be
+    another network for each choice of ranks, with other soft values than the `best` that sorts. Cost per
+    sample: O(size) for values, O(k·size) for the rows of k ranks.
 
     `lengths` and `mask` say which values of each sample take part, and `straight_through` gives the exact
-    results with the gradients of the soft ones, as in `Sorter`. The ranks are then those among these values,
-    0 the smallest; where the largest alone are selected, as by `nsc.top_k`, they count from the largest. Of a
-    rank that fewer values do not have, the result is `fill`, the row 0, and the index -1. A call costs what
-    one with all values does.
+    results with the gradients of the soft ones, as in `Sorter`. The ranks then count among these values, 0
+    the smallest. If the largest values alone are selected, as by `nsc.top_k`, ranks count from the largest.
+    If a sample has too few values for a rank, its result is `fill`, its row 0 and its index -1. Short samples
+    cost as much as full ones.
 
     >>> import nsc
     >>> nsc.compile("bitonic", 8, select=nsc.top_k(2))
@@ -136,7 +136,7 @@ class Selector(Operator):
         fill: float = 0,
         straight_through: bool = False,
     ) -> Tensor:
-        """Return the ranks' rows of P @ payload: what is softly selected of a payload by the keys x.
+        """Return the ranks' rows of P @ payload: the payload's rows, softly selected by the keys x.
 
         Args:
             x: (…, n) keys.
@@ -199,7 +199,7 @@ class Selector(Operator):
     ) -> Sorted | Tensor:
         """Return the exact values of the ranks and their indices, as torch.sort(stable=True) has them.
 
-        Arguments as in `Sorter.hard_sort`; what is selected takes the place of the axis `dim`.
+        Arguments as in `Sorter.hard_sort`; the results take the place of the axis `dim`.
 
         >>> import nsc
         >>> op = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3))
@@ -223,26 +223,26 @@ class Selector(Operator):
         lengths: Lengths = None,
         mask: Mask = None,
     ) -> Tensor:
-        """Return a loss of the rows of P against what they should be, such as another operator's rows.
+        """Return a loss of the rows of P against a target, such as another operator's rows.
 
         Args:
-            name: cross_entropy or binary_cross_entropy; the methods of these names say what they are.
+            name: cross_entropy or binary_cross_entropy; the methods of these names define them.
             x: (…, n) scores.
-            target: (…, k, n) floating-point numbers in 0 … 1, what each input should have of each rank, in
-                the order of the rows of `select_with_rows`. It may need a gradient.
+            target: (…, k, n) floating-point numbers in 0 … 1, what the rows of `select_with_rows` should be,
+                in their order. It may need a gradient.
             steepness: see the class.
-            weight: what each sample counts, of the shape of x without its sorted axis.
-            reduction: over samples: mean, sum, or none for the loss of each.
+            weight: the weight of each sample, of the shape of x without its sorted axis.
+            reduction: over samples: mean, sum, or none for the loss of each sample.
             dim: the axis of x to sort along; rows have their two axes at the end.
             lengths, mask: which inputs take part, see the class. Ranks that a sample does not have do not
-                count, nor does a sample of none.
+                count, nor does a sample that has none of the ranks.
 
         Returns:
             A 0-d tensor, or without reduction one of the shape of the samples; its dtype is as in
             `Sorter.loss`. The rows are kept for the gradient: O(k·n) numbers for each sample.
 
         Raises:
-            OperandError: an unknown loss, or a target that is none.
+            OperandError: an unknown loss, or a target that does not fit.
 
         >>> import nsc
         >>> op, teacher = nsc.compile("bitonic", 4, select=nsc.top_k(2)), torch.tensor([3.0, 1.0, 2.0, 0.0])
@@ -312,13 +312,13 @@ class Selector(Operator):
 
 
 def _check_shares(caller: str, x: Tensor, target: Any, shape: tuple[int, ...]) -> None:
-    """Refuse what are no shares of the rows of a call.
+    """Refuse a target that does not hold shares for the rows of a call.
 
     Args:
         caller: the operator's method, for messages.
         x: as users pass it.
         target: what is checked.
-        shape: (…, k, n), of the rows.
+        shape: (…, k, n), the shape of the rows.
 
     Raises:
         OperandTypeError: no floating-point numbers, or no tensor.
@@ -342,12 +342,12 @@ def _check_shares(caller: str, x: Tensor, target: Any, shape: tuple[int, ...]) -
 def _losses_of_rows(
     name: str, rows: Tensor, shares: Tensor, counted: Tensor | None, error_free: bool
 ) -> Tensor:
-    """Return the loss of each sample, the mean over its rows, and for a loss by rank over their entries.
+    """Return the loss of each sample: the mean over its rows, or over all their entries for a loss by rank.
 
     Args:
         name: a key of LOSSES.
         rows: (…, k, n), rows of P, which add up to 1; 0 where there are no entries.
-        shares: (…, k, n), what they should be.
+        shares: (…, k, n), what the rows should be.
         counted: (…, k, n), which entries there are; None: all. A sample without any has the loss 0.
         error_free: whether P is exact, see `reference.log_of`.
     """

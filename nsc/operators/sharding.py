@@ -1,11 +1,11 @@
 """Sharding: calls that processes share, by samples or by columns of P.
 
-Samples do not depend on each other. So a method that is called with a DTensor is called with the samples that
-this process has, as plain tensors, and its results become DTensors of the same placements. This one rule
-serves all methods, their lists, weights and size classes, in eager calls and in programs that torch compiles.
+Samples do not depend on each other. So a method that gets a DTensor runs on the samples of this process, as
+plain tensors, and its results become DTensors of the same placements. This one rule serves all methods, their
+lists, weights and size classes, in eager calls and in programs that torch compiles.
 
-Columns of P do not depend on each other either. So the processes of a group share out those of a loss. Each
-adds up the gradients of its columns, and the sums of all are what `_grads_summed` gives back.
+Columns of P do not depend on each other either. So the processes of a group share out the columns of a loss.
+Each process adds up the gradients of its columns, and `_grads_summed` sums them over all processes.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
 
 
 class Axes(Enum):
-    """Where a result has the axes of samples, which are those of x without the sorted ones."""
+    """Where a result has the axes of samples, which are the axes of x without the sorted ones."""
 
     OF_X = "where x has them"
     FIRST = "in front, in their order"
     LAST = "at the end, in their order"
 
 
-# Where this module is not loaded there are no DTensors. To import it takes as long as torch.
+# While this module is not loaded, there are no DTensors. Its import takes as long as torch's.
 DTENSORS = "torch.distributed.tensor"
 # Parameters in front of x.
 _BEFORE_X = ("self", "operator", "name")
 
 
 class Parts(Enum):
-    """What some samples have of a reduced loss: the sum of their losses, and of what they count."""
+    """Some samples' parts of a reduced loss: the sum of their losses, and the sum of their weights."""
 
     SUM_AND_COUNT = "float64, (2,)"
 
 
-# In place of a reduction: of the samples of one process.
+# In place of a reduction, it asks for the parts of the samples of one process.
 PARTS = Parts.SUM_AND_COUNT
 
 
@@ -114,9 +114,10 @@ def _unlike(caller: str, name: str, other: str) -> OperandTypeError:
 
 
 def mean_of(total: Tensor, count: Tensor) -> Tensor:
-    """Return the mean of samples by the sum of their losses and what they count: 0 where nothing counts.
+    """Return the mean loss of samples, from the sum of their losses and the sum of their weights.
 
-    Its gradient is 0 there too: a batch without a click is common, and must not make the weights NaN.
+    The mean and its gradient are 0 if nothing counts: a batch without a click is common, and must not make a
+    model's parameters NaN.
     """
     return total / (count + (count == 0))
 
@@ -136,7 +137,7 @@ class _Cut(NamedTuple):
     """How a dimension of the mesh cuts the operands of a call.
 
     Attributes:
-        axis: that of x along which it cuts samples; None: it cuts none.
+        axis: the axis of x along which it cuts samples; None: it cuts none.
         columns: whether it cuts the columns of a payload.
     """
 
@@ -148,12 +149,12 @@ class Shards(NamedTuple):
     """Which samples, or columns of a payload, this process has.
 
     Attributes:
-        mesh: of the processes.
-        shape: that of x.
+        mesh: the mesh of the processes.
+        shape: the shape of x.
         samples: the axes of samples.
-        steepened: the axes that a steepness expands to: of images all, as each pixel has one.
+        steepened: the axes that a steepness expands to: for images all axes, as each pixel has a steepness.
         columns: how many columns a payload has; 0: there is none.
-        cuts: by each dimension of the mesh.
+        cuts: one for each dimension of the mesh.
     """
 
     mesh: DeviceMesh
@@ -170,11 +171,13 @@ class Shards(NamedTuple):
         samples = tuple(axis for axis in range(x.dim()) if axis not in sorted_axes)
         columns = payload.placements if is_dtensor(payload) else [None] * x.device_mesh.ndim
         cuts = []
-        for of_x, of_payload in zip(x.placements, columns, strict=True):
-            if isinstance(of_x, Shard) and of_x.dim in samples:
-                cuts.append(_Cut(of_x.dim))
+        for x_placement, payload_placement in zip(x.placements, columns, strict=True):
+            if isinstance(x_placement, Shard) and x_placement.dim in samples:
+                cuts.append(_Cut(x_placement.dim))
             else:
-                cuts.append(_Cut(None, isinstance(of_payload, Shard) and of_payload.dim == x.dim()))
+                cuts.append(
+                    _Cut(None, isinstance(payload_placement, Shard) and payload_placement.dim == x.dim())
+                )
         width = payload.shape[-1] if is_dtensor(payload) else 0
         steepened = tuple(range(x.dim())) if are_images else samples
         return cls(x.device_mesh, tuple(x.shape), samples, steepened, width, tuple(cuts))
@@ -183,12 +186,12 @@ class Shards(NamedTuple):
         """Return processes that have the same samples and share their entries; None: there are none."""
         from torch.distributed.tensor import Shard
 
-        of_entries = (*sorted_axes, len(self.shape))  # the last is the axis of the columns of shares
+        entry_axes = (*sorted_axes, len(self.shape))  # the last is the axis of the columns of shares
         flat = [each for one in operands for each in (one if isinstance(one, tuple | list) else (one,))]
         for number, cut in enumerate(self.cuts):
             placements = [each.placements[number] for each in flat if is_dtensor(each)]
             if cut.axis is None and any(
-                isinstance(each, Shard) and each.dim in of_entries for each in placements
+                isinstance(each, Shard) and each.dim in entry_axes for each in placements
             ):
                 return self.mesh.get_group(number)
         return None
@@ -207,7 +210,7 @@ class Shards(NamedTuple):
         return cut.axis if dims else None
 
     def local(self, operand: Tensor, name: str) -> Tensor:
-        """Return what an operand has of the samples of this process."""
+        """Return the part of an operand that belongs to the samples of this process."""
         from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
         if not isinstance(operand, DTensor):
@@ -215,18 +218,18 @@ class Shards(NamedTuple):
             operand = DTensor.from_local(operand, self.mesh, everywhere, run_check=False)
         assert isinstance(operand, DTensor)
         wanted: list[Placement] = []
-        of_grad: list[Placement] = []
+        grad_placements: list[Placement] = []
         for cut in self.cuts:
             place = self._place(operand, name, cut)
             wanted.append(Replicate() if place is None else Shard(place))
-            # What processes share has a gradient from each.
+            # An operand that processes share has a gradient from each process.
             is_summed = place is None and (cut.axis is not None or cut.columns)
-            of_grad.append(Partial() if is_summed else wanted[-1])
-        parts: Tensor = operand.redistribute(self.mesh, wanted).to_local(grad_placements=of_grad)
+            grad_placements.append(Partial() if is_summed else wanted[-1])
+        parts: Tensor = operand.redistribute(self.mesh, wanted).to_local(grad_placements=grad_placements)
         return parts
 
     def whole(self, result: Tensor, where: Axes) -> DTensor:
-        """Return a result of the samples of this process as a part of that of all."""
+        """Return a result of this process's samples as its part of the result of all samples."""
         from torch.distributed.tensor import DTensor, Replicate, Shard
 
         shape, placements = list(result.shape), []
@@ -252,12 +255,12 @@ class Shards(NamedTuple):
         )
 
     def total(self, parts: Tensor) -> DTensor:
-        """Return the sum of what all processes have of their samples."""
+        """Return the sum of the parts of all processes."""
         from torch.distributed.tensor import DTensor, Partial, Replicate
 
         placements = [Replicate() if axis is None else Partial() for axis, _ in self.cuts]
-        of_all = DTensor.from_local(parts, self.mesh, placements, run_check=False)
-        return of_all.redistribute(self.mesh, [Replicate()] * self.mesh.ndim)
+        summed = DTensor.from_local(parts, self.mesh, placements, run_check=False)
+        return summed.redistribute(self.mesh, [Replicate()] * self.mesh.ndim)
 
 
 def _wrapped(results: Any, shards: Shards, places: Sequence[Axes]) -> Any:
@@ -272,7 +275,7 @@ def _wrapped(results: Any, shards: Shards, places: Sequence[Axes]) -> Any:
 
 
 def strides_of(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a dense tensor of a shape whose axes lie in memory as those of a part do."""
+    """Return dense strides for a shape, with its axes in the order in which a part's axes lie in memory."""
     strides, step = [0] * len(shape), 1
     for axis in sorted(range(len(shape)), key=lambda axis: (part.stride(axis), -axis)):
         strides[axis] = step
@@ -280,21 +283,21 @@ def strides_of(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-# Columns that a process of a group takes side by side, as many as kernels of a GPU route together at most.
+# How many columns side by side a process of a group takes: the most that GPU kernels route together.
 _STRIPE = 64
 
 
 def loss_of_group(caller: str, group: ProcessGroup, way: Way, call: Call) -> Tensor:
-    """Return the losses of samples, whose columns the processes of a group share out.
+    """Return the losses of samples; the processes of a group share out the columns of P.
 
     Args:
         caller: the operator's method, for messages.
         group: processes that make this call, each with all of its operands.
-        way: that of the call.
+        way: the call's way.
         call: a call of a loss.
 
     Raises:
-        OperandTypeError, OperandError: as of `_check_group`.
+        OperandTypeError, OperandError: as in `_check_group`.
     """
     _check_group(caller, group)
     x, steepness = _grads_summed(group, call.x, call.steepness)
@@ -305,21 +308,21 @@ def loss_of_group(caller: str, group: ProcessGroup, way: Way, call: Call) -> Ten
 
 
 def _check_group(caller: str, group: object) -> None:
-    """Refuse what is no group of processes that this process is in.
+    """Refuse anything but a group of processes that this process is in.
 
     Raises:
-        OperandTypeError: no group.
-        OperandError: a group of others.
+        OperandTypeError: not a group.
+        OperandError: a group without this process.
     """
     from torch.distributed import GroupMember, ProcessGroup, get_rank
 
-    is_of_others = group is GroupMember.NON_GROUP_MEMBER
-    if not is_of_others and not isinstance(group, ProcessGroup):
+    is_outside = group is GroupMember.NON_GROUP_MEMBER
+    if not is_outside and not isinstance(group, ProcessGroup):
         raise OperandTypeError(
             f"{caller}: group must be a ProcessGroup, as torch.distributed.new_group makes it, got "
             f"{type(group).__name__}"
         )
-    if is_of_others or get_rank(group) < 0:
+    if is_outside or get_rank(group) < 0:
         raise OperandError(f"{caller}: this process is not in the group: let its processes alone call")
 
 
@@ -332,8 +335,8 @@ def _columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Ten
         routing: a key of ROUTINGS, a loss.
 
     Returns:
-        The target, in which no other items count. Of ranks, which count the same in each sample, also the
-        part of the sample's loss that these items are, (batch,).
+        The target, in which no other items count. For a target of ranks, whose items all count the same, also
+        the share of a sample's items that this process has, (batch,).
     """
     own = _own_columns(group, payload.shape[-1], payload.device)
     if ROUTINGS[routing].payload is not Payload.TARGET:
@@ -348,10 +351,10 @@ def _columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Ten
 
 
 def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
-    """Return which of n columns of P are those of this process, (n,).
+    """Return which of n columns of P this process has, (n,).
 
     An even number of processes makes two teams, one for each half of the wires, as a kernel prepares tables
-    for a half. A team deals out stripes of columns in turn, as those of the outer wires may take fewer
+    for a half. A team deals out stripes of columns in turn, as columns of the outer wires may take fewer
     comparators.
     """
     from torch.distributed import get_rank, get_world_size
@@ -367,9 +370,9 @@ def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
 
 
 def _grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
-    """Return keys (batch, n) and steepness (batch,), whose gradients are the sums of all processes'.
+    """Return keys (batch, n) and steepness (batch,), whose gradients are summed over all processes.
 
-    One all-reduce has both.
+    One all-reduce sums both.
     """
     if not steepness.requires_grad:
         return _Same.apply(keys, group), steepness  # type: ignore[no-untyped-call]
@@ -379,7 +382,7 @@ def _grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple
 
 
 class _Same(torch.autograd.Function):
-    """What all processes have, and use for a part of what they compute."""
+    """A tensor that all processes have. Each uses it for its part, so the gradients are summed."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, group: ProcessGroup) -> Tensor:
@@ -392,7 +395,7 @@ class _Same(torch.autograd.Function):
 
 
 class _Sum(torch.autograd.Function):
-    """The sum of what the processes have, which they use alike."""
+    """The sum of the processes' parts. All use it alike, so each part gets its gradient as it is."""
 
     @staticmethod
     def forward(ctx: Any, part: Tensor, group: ProcessGroup) -> Tensor:

@@ -31,31 +31,31 @@ class Sorter(Operator):
 
     In every method x has n values along the axis `dim`, the last by default, which is sorted ascending, and
     any other axes. Shapes are written for the last axis: x is (…, n). Values and ranks have the sorted axis
-    where x has it; P and its rows have their two axes at the end, behind the other axes of x in their order.
+    where x has it. P and its rows have their two axes at the end, behind the other axes of x in their order.
     A tensor without axes is one value. Results keep dtype and device; bfloat16 and float16 are computed in
     float32. Under autocast losses are float32, as torch's; all else keeps its dtype, as torch.sort does.
-    steepness, in units of x^(λ − 1), is a float or a tensor, which may need a gradient: of no axes, or of a
-    shape that expands to that of the samples, for one of each. None means 2 × depth, the paper's choice.
+    steepness, in units of x^(λ − 1), is a float or a tensor, which may need a gradient. A tensor has no axes,
+    or a shape that expands to the shape of the samples: a steepness for each sample. None means 2 × depth,
+    the paper's choice.
 
     `lengths`, integers of the shape of x without its sorted axis, says how many values of each sample take
-    part: the first ones. `mask`, booleans of the shape of x, says which. Results are those of these values
-    with +∞ in the place of the others, with which a value of +∞ ties; what stands there does not matter, NaN
-    included, and has no gradient.
-    P is 0 in the columns of other values and in the rows of ranks that there are not; other results have
-    `fill` there. A batch is cut into classes by the numbers of values, so that a short list costs as its
-    class.
+    part: the first ones. `mask`, booleans of the shape of x, says which values take part. The other values
+    count as +∞, with which a value of +∞ ties. They do not matter, NaN included, and have no gradient. P is 0
+    in their columns and in the rows of ranks that there are not; other results have `fill` there. A batch is
+    cut into classes by the numbers of values, so that a short list costs what its class costs.
 
-    `straight_through` gives the exact results, those of torch.sort(stable=True), with the gradients of the
-    soft ones. The error-free form is exact comparator by comparator: there each gradient takes exact values
-    through a soft comparator, here all of the soft network is taken.
+    `straight_through` gives the exact results of torch.sort(stable=True) with the gradients of the whole soft
+    network. (The error-free form differs: each comparator is exact in the forward pass, and its gradient is a
+    soft comparator's at the exact values.)
 
     Every value compared with NaN becomes NaN. Infinite values sort exactly and have no gradient. Ties mix
     half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the
-    smallest normal one (1.2e-38 in float32) count as zero. Cost per sample: O(size) for
-    values, O(m·size) for m columns of payload, less than O(n·size) for P.
+    smallest normal one (1.2e-38 in float32) count as zero.
 
-    In the error-free form a gradient passes each comparator as if it were soft. What that adds up to depends
-    on the direction of the routing: gradients of `rank` and of the rows of `topk` differ from those of the
+    Cost per sample: O(size) for values, O(m·size) for m columns of payload, less than O(n·size) for P.
+
+    In the error-free form a gradient passes each comparator as if it were soft. The sum depends on the
+    direction of the routing: gradients of `rank` and of the rows of `topk` differ from the gradients of the
     same rows of P.
 
     Operators pickle, copy and compare by the content of their package.
@@ -290,35 +290,37 @@ class Sorter(Operator):
         """Return a loss of P against a target; P is never stored.
 
         Args:
-            name: cross_entropy or binary_cross_entropy; the methods of these names say what they are.
+            name: cross_entropy or binary_cross_entropy; the methods of these names define them.
             x: (…, n) scores.
             target: one of
 
                 - (…, n) integers, the true rank 0 … n-1 of each input, or -100 for an input that does not
                   count;
                 - a pair of such integers, the first and the last of the ranks that each input may have;
-                - (…, n, n) floating-point numbers, what P should be: what each input, a column, should have
-                  of each rank, a row. It may need a gradient.
+                - (…, n, n) floating-point numbers, what P should be: a row for each rank, a column for
+                  each input. It may need a gradient.
             steepness: see the class.
-            relevance: (…, n) in place of the target: the higher comes last. Inputs of equal relevance share
-                their ranks: each may have any of them.
-            weight: what each sample counts, of the shape of x without its sorted axis, or what each input
-                counts, of the shape of x. Losses are divided by the sum of the weights.
-            label_smoothing: ε in 0 … 1, for a target of ranks. Of each input, every one of the m ranks that
-                there are has the share ε / m, and the true one 1 - ε more, as in torch.nn.CrossEntropyLoss.
+            relevance: (…, n), grades in place of the target: the highest comes last. Inputs of equal
+                relevance share their ranks: each may have any of them.
+            weight: the weight of each sample, of the shape of x without its sorted axis, or the weight of
+                each input, of the shape of x. Losses are divided by the sum of the weights.
+            label_smoothing: ε in 0 … 1, for a target of ranks. Every one of the m ranks that there are has
+                the share ε / m of an input, and its true rank 1 - ε more, as in torch.nn.CrossEntropyLoss.
                 These shares take O(n²) of memory per sample.
-            reduction: over samples: mean, sum, or none for the loss of each.
+            reduction: over samples: mean, sum, or none for the loss of each sample.
             dim: the axis of x, and of target, relevance and weight, to sort along.
-            lengths, mask: which inputs take part, see the class. A sample of none counts nothing.
+            lengths, mask: which inputs take part, see the class. A sample without inputs does not count.
             group: processes that make this call with the same operands, and share out the columns of P. Each
-                gets the whole loss and its whole gradients, for one all-reduce of either.
+                gets the whole loss and its whole gradients. The loss takes one all-reduce, its gradients
+                another.
 
         Returns:
             A 0-d tensor, or without reduction one of the shape of the samples. It has the dtype of x, under
-            autocast at least float32. What does not count is not in the mean, and a mean over nothing is 0.
+            autocast at least float32. Samples and inputs that do not count are not in the mean, and a mean
+            over nothing is 0.
 
         Raises:
-            OperandError: an unknown loss, or a target that is none.
+            OperandError: an unknown loss, or a target that does not fit.
 
         >>> import nsc
         >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])
@@ -386,11 +388,15 @@ class Sorter(Operator):
     ) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
 
-        The loss of a sample is (1/n) Σ_c -log P[target[c], c]. Of an input that may have several ranks, it is
-        -log of the sum of their entries; against shares S it is (1/n) Σ_c Σ_r -S[r, c] log P[r, c].
+        The loss of a sample is
+
+            (1/n) Σ_c -log P[target[c], c]           for ranks
+            (1/n) Σ_c -log Σ_r P[r, c]               over the ranks r that input c may have
+            (1/n) Σ_c Σ_r -S[r, c] log P[r, c]       for shares S
+
         Logarithms are cut at -80, and a cut one has no gradient; elsewhere the gradient is the derivative of
-        the value. The logarithm of a probability above 3/4 is that of 1 minus its column's other entries. In
-        the error-free form P is 0 or 1, and 1 / max(p, 1e-12) stands for the derivative of log p.
+        the value. For a probability above 3/4 the logarithm is taken of 1 minus its column's other entries.
+        In the error-free form P is 0 or 1, and 1 / max(p, 1e-12) stands for the derivative of log p.
 
         Arguments, results and errors as in `loss`.
 
@@ -423,11 +429,11 @@ class Sorter(Operator):
     ) -> Tensor:
         """Return the binary cross entropy between P and the true permutation matrix.
 
-        The mean over samples and all n² entries, as in the authors' released code; with lengths or a mask
-        over those of the inputs that take part. Of g ranks that an input may have, each is true by 1/g, which
-        is the average over the orders of equal inputs. P is never stored. Arguments and errors as in `loss`,
-        the cut of logarithms and the error-free form as in `cross_entropy`; 1 - p of an entry above 3/4 is
-        the sum of its column's other entries.
+        It is the mean over samples and all n² entries, as in the authors' released code; with lengths or a
+        mask over the entries of the inputs that take part. If an input may have g ranks, each is true by 1/g,
+        which is the average over the orders of equal inputs. P is never stored. Arguments and errors as in
+        `loss`, the cut of logarithms and the error-free form as in `cross_entropy`. For an entry p above 3/4,
+        1 - p is the sum of its column's other entries.
 
         torch.nn.BCELoss on a stored P, and so diffsort, differ where entries are extreme: they cut logarithms
         at -100 and reciprocals at 1e-12, and their 1 - p is 0 for a p that rounds to 1. There their
@@ -486,7 +492,7 @@ class Sorter(Operator):
         """Return exactly sorted values and indices, as torch.sort(stable=True).
 
         Up to 1,024 values it runs the smallest network that nsc has, proved when first used, whatever network
-        the operator relaxes. Beyond, it runs torch.sort.
+        the operator relaxes. For more values it runs torch.sort.
 
         Args:
             x: n values along an axis, of any shape: floating-point numbers, integers or bool.
@@ -496,7 +502,7 @@ class Sorter(Operator):
                 come before 0, and NaN may lose its sign.
             index_dtype: torch.int64 or torch.int32.
             lengths, mask: which values take part, see the class. They come first, in either direction.
-            fill: what stands behind them; their indices are -1.
+            fill: the value in the places behind them; the indices there are -1.
 
         Returns:
             A named tuple of values and indices, of the shape of x; or the values. The gradient of the values

@@ -26,14 +26,14 @@ def select_of_spread(
     index_dtype: torch.dtype = torch.int64,
     **lists: Any,
 ) -> Sorted | Tensor | None:
-    """Return what `Selector.hard_select` does of an axis that is spread over processes, in equal parts.
+    """Do what `Selector.hard_select` does, along an axis that is spread over processes in equal parts.
 
     Equal values keep their order: each process gives its values in order, and its part of the axis decides
     where they go.
 
     Returns:
-        The results; None where all values must be gathered: for lists, for other ranks than the k largest or
-        the k smallest, and for parts of at most k values.
+        The results; None if all values must be gathered: for lists, for other ranks than the k largest or the
+        k smallest, and for parts of at most k values.
     """
     from torch.distributed.tensor import DTensor, Replicate
 
@@ -50,8 +50,8 @@ def select_of_spread(
     gathered = [Replicate() if number == each else at for each, at in enumerate(x.placements)]
     shape = [*x.shape[:axis], parts * k, *x.shape[axis + 1 :]]
 
-    def of_all(found: Tensor) -> Tensor:
-        """Return what all processes have found, one behind the other."""
+    def from_all(found: Tensor) -> Tensor:
+        """Return the finds of all processes, one behind the other."""
         spread = DTensor.from_local(
             found,
             x.device_mesh,
@@ -66,7 +66,7 @@ def select_of_spread(
     first = length - k if is_largest else 0
     own = select_along(x.to_local(), axis, tuple(range(first, first + k)))
     begin = x.device_mesh.get_local_rank(number) * length
-    values, places = of_all(own.values), of_all(own.indices + begin)
+    values, places = from_all(own.values), from_all(own.indices + begin)
     behind = operator.n - parts * k if is_largest else 0
     selected = select_along(values, axis, tuple(rank - behind for rank in ranks))
     shards = Shards.of(x, [axis], False, None)

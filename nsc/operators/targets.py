@@ -20,7 +20,7 @@ from nsc.wording import argument
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
-# Ranks; first and last ranks; or what each item should have of each rank.
+# Ranks; first and last ranks; or shares, what P should be.
 Target = Tensor | tuple[Tensor, Tensor]
 # Dtypes of ranks.
 _INTEGERS = frozenset(
@@ -32,7 +32,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 class RowLossOptions(TypedDict, total=False):
-    """What the losses of a Selector take by name; see there."""
+    """Options that the losses of a Selector take by name; see `Selector.loss`."""
 
     weight: Tensor | None
     reduction: str
@@ -42,7 +42,7 @@ class RowLossOptions(TypedDict, total=False):
 
 
 class LossOptions(RowLossOptions, total=False):
-    """What the losses of a Sorter take by name; see there."""
+    """Options that the losses of a Sorter take by name; see `Sorter.loss`."""
 
     relevance: Tensor | None
     label_smoothing: float
@@ -54,8 +54,8 @@ class Operand(NamedTuple):
 
     Attributes:
         payload: the numbers of all samples.
-        form: what they are.
-        weight: (…), what each sample counts: 0 where no item does; None: all the same.
+        form: what these numbers are.
+        weight: (…), the weight of each sample: 0 if no item counts; None: all the same.
     """
 
     payload: Tensor
@@ -64,13 +64,13 @@ class Operand(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a call gives a loss to compare P with.
+    """The arguments of a loss that say what P is compared with.
 
     Attributes:
         target: ranks, a pair of first and last ranks, or shares; None: there are relevances.
-        relevance: (…, n), grades of which the highest should come last; None: there is a target.
-        weight: (…), what each sample counts, or (…, n), what each item counts; None: all the same.
-        smoothing: of true ranks, how much of an item's share is divided among all ranks.
+        relevance: (…, n), grades: the highest should come last; None: there is a target.
+        weight: (…), the weight of each sample, or (…, n), the weight of each item; None: all the same.
+        smoothing: how much of an item's share is divided among all ranks; for true ranks alone.
     """
 
     target: Target | None
@@ -87,12 +87,12 @@ class Given(NamedTuple):
 
 
 def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement: Arrangement) -> None:
-    """Refuse what is no target of x, whose sorted axis is the last of `keys`.
+    """Refuse arguments that are no target of x; its sorted axis is the last of `keys`.
 
     Raises:
         OperandTypeError: a dtype that does not fit, or no tensor.
-        OperandError: neither or both of target and relevance, another shape or device than x, or a smoothing
-            that is no number in 0 … 1, or of another target than ranks.
+        OperandError: neither or both of target and relevance, another shape or device than x, a smoothing
+            that is no number in 0 … 1, or one beside another target than ranks.
     """
     target, relevance, weight, smoothing = given
     if (target is None) == (relevance is None):
@@ -132,7 +132,7 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
 
 
 def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: bool = False) -> None:
-    """Refuse what is no real number for each entry of x.
+    """Refuse labels that are not a real number for each entry of x.
 
     Raises:
         OperandTypeError: complex numbers, booleans unless they are taken, or no tensor.
@@ -147,7 +147,7 @@ def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: boo
 def check_weight(
     caller: str, x: Tensor, weight: Any, samples: tuple[int, ...], of_items: bool = False
 ) -> None:
-    """Refuse what is no weight of samples of a shape, or, where they have some, of the items of x.
+    """Refuse anything but a weight for each sample or, with `of_items`, for each item of x.
 
     Raises:
         OperandTypeError: no floating-point numbers, or no tensor.
@@ -163,15 +163,15 @@ def check_weight(
     if weight.shape != (x.shape if is_of_items else samples):
         shape = f"the shape of the samples, {tuple(samples)}"
         if of_items:
-            shape += f", or that of x, {tuple(x.shape)}"
+            shape += f", or the shape of x, {tuple(x.shape)}"
         raise OperandError(f"{caller}: weight must have {shape}, got {tuple(weight.shape)}")
 
 
 def check_reduction(caller: str, reduction: object) -> None:
-    """Refuse what is no reduction.
+    """Refuse an unknown reduction.
 
     Raises:
-        OperandError: it is none.
+        OperandError: it is unknown.
     """
     if reduction is not PARTS and reduction not in REDUCTIONS:
         raise OperandError(
@@ -184,10 +184,10 @@ def reduced(losses: Tensor, weight: Tensor | None, reduction: str | Parts, score
 
     Args:
         losses: of any shape.
-        weight: of this shape, what each sample counts, in floating-point numbers; None: all the same. A
+        weight: of the same shape, the weight of each sample, in floating-point numbers; None: all the same. A
             sample of the weight 0 has the loss 0, and is not in the mean.
         reduction: one of REDUCTIONS, or PARTS.
-        scores: what the loss is of, see `as_loss`.
+        scores: the scores of the loss, see `as_loss`.
     """
     if weight is not None:
         # In float64, where no product and no sum of them overflows. 0 times an infinite loss would be NaN.
@@ -232,10 +232,10 @@ def _shape_in_words(x: Tensor, shape: tuple[int, ...]) -> str:
 
 
 def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:
-    """Refuse ranks (batch, n) that no entry has that takes part, and repeated ones, if kernels take them.
+    """Refuse ranks (batch, n) beyond the entries that take part and, with `may_repeat`, repeated ranks.
 
     Raises:
-        OperandError: they are not.
+        OperandError: there are such ranks.
     """
     n = ranks.shape[-1]
     counts = n if arrangement.lists is None else arrangement.lists.counts.reshape(-1, 1)
@@ -263,15 +263,15 @@ def operand_of(
 
     Args:
         caller: the operator's method, for messages.
-        loss: its name.
+        loss: the loss's name.
         given: what `check_given` let pass.
         arrangement: of the call.
         dtype: the arithmetic type of the call.
-        samples: their shape.
+        samples: the shape of the samples.
         is_seen: whether ranks may be looked at.
 
     Raises:
-        OperandError: as of `_check_ranks`.
+        OperandError: as in `_check_ranks`.
     """
     target, _, weight, smoothing = given
     of_items = weight is not None and weight.dim() > len(samples)
@@ -280,7 +280,7 @@ def operand_of(
         ranks = _folded(arrangement.target(target))
     lists, by_rank = arrangement.lists, LOSSES[loss].by_rank
     if ranks is not None and is_seen and (of_items or lists is not None or smoothing):
-        # A kernel would take other ranks: those of no entry, and those that intervals or shares repeat.
+        # Kernels do not find ranks of no entry, nor repeated ranks where these become intervals or shares.
         _check_ranks(caller, ranks, arrangement, bool(of_items or by_rank or smoothing))
     if ranks is not None and not of_items and not smoothing and (lists is None or not by_rank):
         payload, form = ranks, Payload.TARGET
@@ -350,11 +350,11 @@ def rank_intervals(relevance: Tensor, counted: Tensor | None) -> list[Tensor]:
     """
     relevance, last = relevance.double(), torch.as_tensor(relevance.shape[-1] - 1, device=relevance.device)
     if counted is not None:
-        # What does not count sorts with the highest that does, and behind its ranks.
+        # Items that do not count get the highest relevance that counts: they change ranks above `last` alone.
         high = torch.where(counted, relevance, -torch.inf).amax(-1, keepdim=True)
         relevance = torch.where(counted, relevance, high)
         last = counted.sum(-1, keepdim=True).sub(1).clamp_min(0)
-    # A sample's numbers side by side, else torch warns.
+    # torch warns unless a sample's numbers lie side by side.
     relevance = relevance.contiguous()
     ordered = relevance.sort(-1).values
     first = torch.searchsorted(ordered, relevance)

@@ -1,4 +1,4 @@
-"""Entries: what a statistic or a loss takes of a call's tensors."""
+"""Entries: the parts of a call's tensors that a statistic or a loss takes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Entries(NamedTuple):
     """The entries of a call's samples that take part, in front of the others.
 
     Attributes:
-        x: as users pass it; of lists of different lengths, padded.
-        arrangement: of the call; it has lists.
+        x: as users pass it; lists of different lengths are padded.
+        arrangement: the call's arrangement; it has lists.
         lists: which entries take part; all, if the call names none.
         keys: (…, n), the entries, then +∞; float32 at least.
         lengths: (…), how many entries each sample has, for the sorter's methods; None: all, in all samples.
-        operator: it sorts the keys; None: nothing does.
+        operator: the sorter of the keys; None: they are not sorted.
         ragged: what x was, if users passed lists of different lengths.
     """
 
@@ -54,7 +54,7 @@ class Entries(NamedTuple):
 
 
 def check_operator(caller: str, operator: object) -> None:
-    """Refuse what is neither a Sorter nor Sizes.
+    """Refuse an operator that is neither a Sorter nor Sizes.
 
     Raises:
         OperandTypeError: it is neither.
@@ -66,10 +66,10 @@ def check_operator(caller: str, operator: object) -> None:
 
 
 def check_known(caller: str, name: str, value: object, known: Collection[str]) -> None:
-    """Refuse what is none of the known names of an argument.
+    """Refuse an argument that is none of the known names.
 
     Raises:
-        OperandError: it is none.
+        OperandError: an unknown name.
     """
     if not is_name(value, known):
         raise OperandError(f"{caller}: no {name} {value!r}; known: {', '.join(known)}")
@@ -125,9 +125,9 @@ class Labelled(NamedTuple):
     """The entries of a call of a loss, with their labels.
 
     Attributes:
-        entries: of the scores.
+        entries: the entries of the scores.
         labels: (…, n), their targets or relevances in float64, then 0.
-        weight: (…), what each sample counts; None: all the same.
+        weight: (…), the weight of each sample; None: all the same.
         reduction: over samples.
     """
 
@@ -174,7 +174,7 @@ class Labelled(NamedTuple):
         return self.entries.sorter.rank(self.entries.keys, steepness, lengths=self.entries.lengths)
 
     def loss(self, losses: Tensor, is_counted: Tensor) -> Tensor:
-        """Return the losses (…) of samples as users want them; those that do not count are 0."""
+        """Return the losses (…) of samples, reduced as users ask; a sample that does not count has 0."""
         weight = is_counted.to(losses.dtype)
         if self.weight is not None:
             weight = weight * self.weight
@@ -214,8 +214,8 @@ def labelled(
 def _spread(entries: Entries, labels: Tensor) -> tuple[Entries, Tensor]:
     """Return entries and their labels in a fixed order, in which neighbours of a list lie far apart.
 
-    Some networks leave equal scores about where they are. In a list that is stored by its relevance, a model
-    that says nothing would look good, or bad, and learn from that.
+    Some networks leave equal scores about where they are. Then a model that says nothing would look good, or
+    bad, on a list that is stored by its relevance, and learn from that.
     """
     order = kept_or_new(_order, entries.keys, entries.keys.shape[-1])
     keys, labels = (each.index_select(-1, order) for each in (entries.keys, labels))

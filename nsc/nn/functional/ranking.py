@@ -1,4 +1,4 @@
-"""Losses of scores against relevances: what measures of rankings are to be expected of the relaxed order.
+"""Losses of scores against relevances: measures of rankings, as expected under the relaxed order.
 
 Every loss takes these arguments; `list_rank_loss` has no operator and no steepness, as it sorts nothing:
 
@@ -6,12 +6,12 @@ Every loss takes these arguments; `list_rank_loss` has no operator and no steepn
     scores: (…, n); the largest comes first.
     target or relevance: the shape of scores, numbers of any real dtype. It has no gradient.
     steepness: as in the operator's methods; None: its default.
-    weight: what each sample counts, of the shape of scores without the axis `dim`; None: all the same.
-    reduction: over samples: mean, sum, or none for the loss of each, times its weight. The mean is over
-        the samples that count, and 0 where none does.
+    weight: the weight of each sample, of the shape of scores without the axis `dim`; None: all the same.
+    reduction: over samples: mean, sum, or none for the loss of each sample, times its weight. The mean is
+        over the samples that count, and 0 if none counts.
     dim: the axis of scores and of target or relevance.
-    lengths, mask: which entries take part, as in the operator's methods. Nothing else matters, nor has a
-        gradient.
+    lengths, mask: which entries take part, as in the operator's methods. Other entries do not matter, and
+        have no gradient.
 
 Losses have the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
 float32. A NaN among the scores of a sample makes its loss NaN. A NaN or a negative relevance among the
@@ -40,7 +40,7 @@ from nsc.operators.sorter import Sorter
 from nsc.operators.targets import rank_intervals
 from nsc.sizes import Sizes, most_of
 
-# What items of some relevances are worth, in units that no relevance overflows, by the name of the gain; the
+# By the name of a gain: what items are worth by their relevance, in units that no relevance overflows. The
 # second argument is the highest relevance.
 GAINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     # 2^r - 1 = 2^r (1 - 2^-r), without the difference of numbers that are nearly equal where r is small.
@@ -50,7 +50,7 @@ GAINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "linear": lambda relevance, highest: relevance / (highest + (highest == 0)),
 }
 WAYS = ("route", "ranks")
-# What scores become before the top-one probabilities of ListRank, by the name of the link.
+# By the name of a link: how scores are mapped before ListRank takes top-one probabilities.
 LINKS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "identity": torch.Tensor.clone}
 
 
@@ -89,11 +89,11 @@ def spearman_loss(
     first, last = rank_intervals(call.labels, call.is_entry)
     exact = torch.where(call.is_entry, (first + last).to(call.dtype) / 2 - middle, 0)
     soft = torch.where(call.is_entry, call.soft_ranks(steepness) - middle, 0)
-    # Of ranks that all differ the squares add up to this.
+    # The sum of the squares of ranks that all differ.
     most = (counts.pow(3) - counts) / 12
-    of_target = exact.square().sum(-1)
-    has_correlation = of_target > 0
-    squares = torch.where(has_correlation, of_target * most, 1)
+    target_squares = exact.square().sum(-1)
+    has_correlation = target_squares > 0
+    squares = torch.where(has_correlation, target_squares * most, 1)
     return call.loss(1 - (soft * exact).sum(-1) / squares.sqrt(), has_correlation)
 
 
@@ -113,7 +113,7 @@ def ndcg_loss(
     lengths: Lengths = None,
     mask: Mask = None,
 ) -> Tensor:
-    """Return 1 - NDCG, the normalised discounted cumulative gain, to be expected of the relaxed order.
+    """Return 1 - the expected NDCG, normalised discounted cumulative gain, of the relaxed order.
 
     Positions beyond k count nothing; None: all count. `by`, "route" or "ranks", `gain`, "exponential" or
     "linear", samples without a gain, NaN, other arguments and cost are as in `nsc.nn.NDCGLoss`.
@@ -164,7 +164,7 @@ def precision_at_k_loss(
     lengths: Lengths = None,
     mask: Mask = None,
 ) -> Tensor:
-    """Return 1 - the share of relevant items to be expected among the first k.
+    """Return 1 - the expected share of relevant items among the first k.
 
     An item is relevant if its relevance is above 0, or True. Samples of fewer than k entries, NaN, other
     arguments and cost are as in `nsc.nn.PrecisionAtK`.
@@ -202,7 +202,7 @@ def mrr_loss(
     lengths: Lengths = None,
     mask: Mask = None,
 ) -> Tensor:
-    """Return 1 - the reciprocal to be expected of the position of the first relevant item.
+    """Return 1 - the expected reciprocal of the position of the first relevant item.
 
     An item is relevant if its relevance is above 0, or True. Positions beyond k count nothing; None: all
     count. The formula, samples without a relevant item, NaN, other arguments and cost are as in
@@ -247,7 +247,7 @@ def list_rank_loss(
     """Return the cross entropy of the top-one probabilities of scores against the relevances'.
 
     The link is "logistic" for ListRank, "identity" for ListNet. A relevance may be any number but NaN. The
-    formula, samples of no entry, NaN, other arguments and cost are as in `nsc.nn.ListRankLoss`.
+    formula, samples without entries, NaN, other arguments and cost are as in `nsc.nn.ListRankLoss`.
 
     Raises:
         OperandError: no such link, reduction or axis, or a relevance, weight, lengths or mask that does not
@@ -265,26 +265,26 @@ def list_rank_loss(
         "list_rank_loss", None, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     has_entry = call.counts > 0
-    # Of a sample without entries all places count: they have no loss, and no gradient that is NaN.
+    # All places of a sample without entries count, so that it has no loss, and no gradient that is NaN.
     counts = call.is_entry | ~has_entry.unsqueeze(-1)
     linked = LINKS[link](torch.where(call.is_entry, call.entries.keys, 0))
-    of_scores = torch.where(counts, linked, -math.inf).log_softmax(-1)
+    score_logs = torch.where(counts, linked, -math.inf).log_softmax(-1)
     finite = call.labels.clamp(-sys.float_info.max, sys.float_info.max)  # ∞ - ∞ would be NaN
-    of_labels = torch.where(counts, finite, -math.inf).softmax(-1).to(call.dtype)
-    losses = -(of_labels * torch.where(counts, of_scores, 0)).sum(-1)
+    label_shares = torch.where(counts, finite, -math.inf).softmax(-1).to(call.dtype)
+    losses = -(label_shares * torch.where(counts, score_logs, 0)).sum(-1)
     return call.loss(torch.where(has_entry, losses, 0), has_entry)
 
 
 def _cut(caller: str, k: object, operator: Sorter | Sizes, labels: Tensor) -> int:
-    """Return the last position that counts, for a k of the user's: at most n + 1, for labels (…, n)."""
+    """Return the last position that counts, for a user's k: at most n + 1, for labels (…, n)."""
     last = labels.shape[-1] + 1
     return last if k is None else min(last, k_of(caller, k, most_of(operator)))
 
 
 def _discounts(positions: Tensor, cut: int, like: Tensor) -> Tensor:
-    """Return what positions 1, 2, … from the top count, in the dtype of a tensor; earlier ones count as 1.
+    """Return the discounts of positions 1, 2, … from the top, in a tensor's dtype; earlier ones count as 1.
 
-    A score of +∞ ties with what takes no part, so its soft rank may lie above all ranks.
+    A score of +∞ ties with entries that take no part, so its soft rank may lie above all ranks.
     """
     positions = positions.to(like.dtype).clamp_min(1)
     return (cut + 1 - positions).clamp(0, 1) / torch.log2(1 + positions)

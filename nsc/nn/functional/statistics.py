@@ -1,9 +1,14 @@
 """Statistics of samples by their relaxed sorted values, and the soft top k.
 
-Every function takes an operator, a Sorter of n values, or Sizes for any n and for lists of every kind; x,
-(…, n), with its axis `dim`; the steepness, `lengths` and `mask` of the operator's methods. The statistic has
-the shape of x without the axis, and the dtype of x; bfloat16 and float16 are computed in float32. It is NaN
-for a sample without entries, and for one with a NaN. Cost per sample: a `Sorter.sort`, O(size).
+Every function takes
+
+- an operator: a Sorter of n values, or Sizes for any n and for lists of every kind;
+- x, (…, n), and its axis `dim`;
+- the steepness, `lengths` and `mask` of the operator's methods.
+
+The statistic has the shape of x without the axis, and the dtype of x; bfloat16 and float16 are computed in
+float32. The statistic is NaN for a sample without entries, and for one with a NaN. Cost per sample: a
+`Sorter.sort`, O(size).
 """
 
 from __future__ import annotations
@@ -30,9 +35,9 @@ class _Rule(NamedTuple):
     """How a quantile at a place between two ranks is made of sorted values.
 
     Attributes:
-        low: from the place to the rank of the first value.
-        high: to the rank of the second value; None: the first is the quantile.
-        share: to the share of the second value.
+        low: maps the place to the rank of the first value.
+        high: maps it to the rank of the second value; None: the first value is the quantile.
+        share: maps it to the share of the second value.
     """
 
     low: Callable[[Tensor], Tensor]
@@ -40,7 +45,7 @@ class _Rule(NamedTuple):
     share: Callable[[Tensor], Tensor] = torch.frac
 
 
-# torch.quantile's; `round` takes the even one of two neighbours.
+# torch.quantile's rules; `round` takes the even one of two neighbours.
 RULES = {
     "linear": _Rule(torch.floor, torch.ceil),
     "lower": _Rule(torch.floor),
@@ -96,7 +101,7 @@ def median(
     lengths: Lengths = None,
     mask: Mask = None,
 ) -> Tensor:
-    """Return the median of the relaxed sorted values: of an even number the mean of the middle two.
+    """Return the median of the relaxed sorted values: for an even number the mean of the middle two.
 
     Arguments, NaN and cost are as in `nsc.nn.Median`.
 
@@ -175,8 +180,8 @@ def median_absolute_deviation(
     entries = entries_of("median_absolute_deviation", operator, "x", x, dim, lengths, mask)
     middle = _middle(entries, _sorted(entries, steepness))
     distances = (entries.keys - middle.unsqueeze(-1)).abs()
-    of_middle = entries._replace(keys=torch.where(entries.lists.is_entry, distances, math.inf))
-    return _statistic(entries, _middle(entries, _sorted(of_middle, steepness)))
+    distant = entries._replace(keys=torch.where(entries.lists.is_entry, distances, math.inf))
+    return _statistic(entries, _middle(entries, _sorted(distant, steepness)))
 
 
 @by_samples(Axes.OF_X)
@@ -217,12 +222,12 @@ def levels_of(caller: str, q: object) -> tuple[float, ...]:
     """Return the q of quantiles as floats.
 
     Raises:
-        OperandError: none, or one outside of 0 … 1.
+        OperandError: no q, or one outside of 0 … 1.
         OperandTypeError: no numbers.
     """
     numbers = [real(q)]
     if numbers[0] is None and isinstance(q, Iterable) and not isinstance(q, str | bytes):
-        with suppress(TypeError):  # of an array of no axis, which says that it is iterable
+        with suppress(TypeError):  # an array without axes says that it is iterable
             numbers = [real(level) for level in q]
     levels = tuple(number for number in numbers if number is not None)
     if len(levels) < len(numbers):
