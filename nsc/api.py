@@ -89,9 +89,9 @@ def compile(
     """Prove a network and return its operator.
 
     The operator sorts, or selects some ranks alone if `select` names them. A selector has only the
-    comparators that its ranks depend on; its soft values are the whole network's at the same steepness,
-    unless redundant comparators are removed, or the network is "best", which may be another network for every
-    selection.
+    comparators that its ranks depend on. At the same steepness its soft values equal the whole network's.
+    They differ if redundant comparators are removed, or if the network is "best", which may be another
+    network for every selection.
 
     The operators of the last 64 different requests are kept: an equal request returns the same object at
     once. No call changes an operator.
@@ -108,22 +108,23 @@ def compile(
         relaxation: how comparators are softened: logistic, gaussian, reciprocal, cauchy, optimal or hard, or
             an nsc.Relaxation, which holds the next two options itself.
         art_lambda: strength of the activation replacement trick, in [0, 1); 0 is none; None: 0.25.
-        error_free: forward exact values and a 0/1 P, backward the soft gradients; None: no.
+        error_free: exact values and a 0/1 P in the forward pass, soft gradients in the backward pass; None:
+            no.
         dtypes: one arithmetic type or several, float32 (serves bfloat16 and float16 too) and float64.
         targets: cpu, cuda, or both: for which tensors there are kernels.
         name: the operator's name in messages and in the cache.
         unproved: accept a network that no exact method settled.
         format: the network file's format; None: found from its content.
-        index_base: what the network file or the lists count wires from, 0 or 1.
+        index_base: the number of the first wire in the network file or the lists, 0 or 1.
         max_memory: MB that the proof's method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: each method counts its steps.
-        build: whether the network's own library is built now, in some seconds. It may save a quarter of a
-            call for P of few wires, and a tenth of others. Without it the engine of the relaxation runs the
-            network, with the same bits. The engine is built once for all networks. Networks of 8,192 wires
-            or more always have their own library.
+        build: whether to build the network's own library now, which takes some seconds. It may save a quarter
+            of the time of a call for P of few wires, and a tenth of other calls. Without it the engine of the
+            relaxation runs the network, with the same bits. The engine is built once for all networks.
+            Networks of 8,192 wires or more always have their own library.
 
     Returns:
-        A Sorter, or a Selector where `select` says what is selected.
+        A Selector if `select` is given, else a Sorter.
 
     Raises:
         NetworkError, LoweringError, PropertyError: an invalid argument, or arguments that exclude each other.

@@ -87,11 +87,14 @@ class Sizes(Attribute):
     share a network and its kernel. The sizes are 2^k and 3·2^k from 8 on, up to `most`. A steepness of None
     means this network's default, and a k may be larger than m.
 
-    x may be a padded tensor with `lengths` or `mask`, or lists of different lengths: a nested tensor of the
-    jagged layout, with holes or without, a `torch.nn.utils.rnn.PackedSequence`, or a pair of values and
-    offsets, as nested tensors have them. Arguments shaped like x may then be lists of the same lengths too;
-    `lengths` and `mask` are left out. Results shaped like x are lists again, without holes; P and selections
-    are padded.
+    x may be a padded tensor with `lengths` or `mask`, or lists of different lengths:
+
+    - a nested tensor of the jagged layout, with holes or without;
+    - a `torch.nn.utils.rnn.PackedSequence`;
+    - a pair of values and offsets, as nested tensors have them.
+
+    For lists, leave `lengths` and `mask` out; arguments shaped like x may be lists of the same lengths too.
+    Results shaped like x are lists again, without holes; P and selections are padded.
 
     Args:
         network: the family's name.

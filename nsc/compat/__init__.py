@@ -33,7 +33,7 @@ class DiffSortNet(Net):
     """diffsort.DiffSortNet: sort along axis 1 and return the relaxed permutation matrix.
 
     Arguments, defaults and the convention `sorted = x @ P` are diffsort's, version 0.2.0: P here is the
-    transpose of what the other operators of nsc return. As in diffsort, `steepness`, `art_lambda`,
+    transpose of the P that nsc's other operators return. As in diffsort, `steepness`, `art_lambda`,
     `distribution` and `sorting_network` are attributes that may be set at any time; a new combination is
     built at its first call.
 

@@ -121,7 +121,7 @@ def operator_of(
     """Return the operator of a network under one of diffsort's distributions.
 
     Args:
-        network, name: the network, and what it is called in messages.
+        network, name: the network, and its name in messages.
         distribution, art_lambda: as in `execute_sort`.
         real: the arithmetic type.
         device: the type of a device.

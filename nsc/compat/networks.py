@@ -67,7 +67,7 @@ def _matrices(n: int, lo: Any, hi: Any) -> list[Any]:
 
 
 def diffsorts_bitonic(n: int) -> Network:
-    """Return diffsort's bitonic network: the one of the next power of two, without its first wires.
+    """Return diffsort's bitonic network: the network of the next power of two without its first wires.
 
     It does not sort for some n: 22, 38, 42 … 46, 54 are the first.
     """

@@ -28,7 +28,7 @@ class RankFilter2d(torch.nn.Module):
     Args:
         size: the window's size: one number, or rows and columns.
         rank: 0 the smallest value, -1 the largest; None: the median of an odd number of values.
-        mode: what stands outside of an image: reflect, nearest, mirror, wrap or constant, as in
+        mode: which values stand outside of an image: reflect, nearest, mirror, wrap or constant, as in
             scipy.ndimage.
         cval: the value outside, for the mode constant.
         origin: how many pixels earlier windows begin, one number or two, as in scipy.ndimage.

@@ -184,7 +184,7 @@ def call(
 ) -> Any:
     """Call a method of an operator or filter.
 
-    For torch.fx it is one node, as methods cannot check the symbols of a trace; modules that call it say so.
+    For torch.fx it is one node, as methods cannot check the symbols of a trace; modules that call it wrap it.
     """
     steepness = () if log_steepness is None else (_steepness(log_steepness),)
     return getattr(operator, method)(*operands, *steepness, **options)

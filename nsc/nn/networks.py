@@ -138,7 +138,7 @@ class SelectionNetwork(Layer[Selector]):
     Args:
         network: a Selector, or what `nsc.compile` takes.
         n: number of wires, as `nsc.compile` takes it.
-        select: what is selected, as `nsc.compile` takes it; needed unless the network is a Selector.
+        select: the selection, as `nsc.compile` takes it; needed unless the network is a Selector.
         steepness: in units of x^(λ − 1); None: 2 × depth.
         learnable: as in `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.

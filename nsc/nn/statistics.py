@@ -114,7 +114,7 @@ class TrimmedMean(_Statistic):
     other arguments, errors and cost: see `Quantile`.
 
     Args:
-        proportion: what is left out at each end, at least 0 and below 1/2.
+        proportion: the share of entries that is left out at each end, at least 0 and below 1/2.
         network, n, steepness, learnable, options: as in `Quantile`.
 
     Raises:

@@ -188,7 +188,7 @@ def weights_of(caller: str, p_k: object) -> tuple[float, ...]:
 
 
 def _selector(network: Selector | Named, wires: int, k: int, options: Options) -> Selector:
-    """Return the operator for the k largest of so many wires, compiled unless it is given."""
+    """Return the operator for the k largest values on `wires` wires, compiled unless it is given."""
     if not isinstance(network, Operator):
         return compile(network, wires, select=top_k(k), **options)
     refuse_options(network, **options)

@@ -99,7 +99,7 @@ def _gathered(x: Tensor, axis: int, indices: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=256)
 def _exact_kernel(spec: str) -> ExactKernel | None:
-    """Return the exact kernel for an operator's task; None where `exact_kernel_of` has none."""
+    """Return the exact kernel for an operator's task; None if `exact_kernel_of` has none."""
     return exact_kernel_of(find_kernel(spec))
 
 
@@ -173,7 +173,7 @@ def _torch_sort(spec: str, says_stable: bool = True) -> TorchSort:
 
 
 def _on_gpu(exact: ExactKernel, x: Tensor) -> ExactSort | None:
-    """Return an exact kernel on a tensor's GPU; None where it cannot be built or loaded now."""
+    """Return an exact kernel on a tensor's GPU; None if it cannot be built or loaded now."""
     try:
         program = exact_cuda.program_of(exact.source, DTYPE_NAMES[x.dtype], x.device)
         return exact_cuda.CudaSort(exact.source, program)
@@ -219,7 +219,7 @@ def _torch_selecting(ranks: tuple[int, ...]) -> TorchSort:
 
 
 def _selecting(x: Tensor, axis: int, ranks: tuple[int, ...]) -> ExactSort | None:
-    """Return the exact kernel for some ranks on a GPU; None where there is none."""
+    """Return the exact kernel for some ranks on a GPU; None: there is none."""
     from nsc.compiler import selection
 
     n = x.shape[axis]

@@ -46,7 +46,7 @@ class Windows:
     Attributes:
         sizes: the sizes of a window, along the last axes.
         origin: how many pixels earlier a window begins along each axis, as in scipy.ndimage.
-        mode, cval: what stands outside of the image.
+        mode, cval: which values stand outside of the image.
     """
 
     sizes: tuple[int, ...]

@@ -89,8 +89,9 @@ class Filter(Packaged):
 
         Args:
             x: images.
-            mode: what stands outside of an image, as in scipy.ndimage: reflect (d c b a | a b c d | d c b a),
-                nearest (a a a | a b c d | d d d), mirror (d c b | a b c d | c b a), wrap, or constant.
+            mode: which values stand outside of an image, as in scipy.ndimage:
+                reflect (d c b a | a b c d | d c b a), nearest (a a a | a b c d | d d d),
+                mirror (d c b | a b c d | c b a), wrap, or constant.
             cval: the value outside, for the mode constant.
             origin: how many pixels earlier windows begin, one number for all axes or one for each: with
                 (size - 1) // 2 a window ends at its pixel, with -(size // 2) it begins there.

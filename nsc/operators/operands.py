@@ -1,4 +1,4 @@
-"""Operands: what users pass to an operator's methods, checked and converted to what kernels take."""
+"""Operands: the arguments of an operator's methods, checked and converted for kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Steepness = float | Tensor | None
 
 
 class Operands:
-    """Checks and converts what the methods of one operator take; errors name the operator and the method.
+    """Checks and converts the arguments of one operator's methods; errors name the operator and the method.
 
     Args:
         kernel: the operator's kernel.
@@ -311,7 +311,7 @@ def _advice(value: Any) -> str:
 
 
 def _not_dense(tensor: Tensor) -> str:
-    """Return what a tensor is that has no dense memory, and how it gets some."""
+    """Return why a tensor has no dense memory, and how to convert it, for a message."""
     if tensor.is_nested:
         return (
             "got a nested one: pad it with torch.nested.to_padded_tensor, or take the tensors of .unbind() "

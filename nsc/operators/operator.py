@@ -178,8 +178,8 @@ class Operator(Packaged):
 
         Returns:
             The values, for the selected or wanted ranks if there are such; and the routed tensor: the values
-            again, P, rows of P, or columns. P is 0 for ranks and entries that there are not. The values
-            beside columns are soft, straight through or not.
+            again, P, rows of P, or columns. P is 0 for ranks and entries that a sample does not have. The
+            values beside columns are soft, straight through or not.
         """
         is_straight = straight_through is not False and flag(
             "straight_through", straight_through, OperandTypeError
@@ -288,7 +288,7 @@ class Operator(Packaged):
         return f"{type(self).__name__}({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
 
     def _repr_html_(self) -> str:
-        """Return what the operator is, with its proof and its network, which a notebook shows."""
+        """Return a card of the operator, its proof and its network, which a notebook shows."""
         from nsc.compiler.cards import card  # a package is loaded without the compiler
         from nsc.compiler.diagram import notebook_svg
         from nsc.compiler.relaxations import Relaxation

@@ -123,11 +123,11 @@ class Lists:
         return filled(operand, _with_columns(self.is_entry, columns), other)
 
     def of_rows(self, rows: Tensor, is_there: Tensor | None = None) -> Tensor:
-        """Return rows of P, with 0 in rows of ranks that there are not, and in columns of other places.
+        """Return rows of P, with 0 in rows of ranks that a sample does not have, and in columns of no entry.
 
         Args:
             rows: (…, k, n).
-            is_there: (…, k), which of the ranks there are; None: all n ranks have a row.
+            is_there: (…, k), which of the ranks a sample has; None: all n ranks have a row.
         """
         is_rank = self.is_entry if is_there is None else is_there
         return torch.where(is_rank.unsqueeze(-1) & self.is_entry.unsqueeze(-2), rows, 0)
@@ -140,7 +140,7 @@ class Arrangement(NamedTuple):
         axis: the sorted axis, from 0 on; None: the last.
         exists: whether x has it; a tensor without axes is one value.
         lists: which entries take part; None: all.
-        fill: what stands in results where no entry takes part.
+        fill: the number in results where no entry takes part.
         missing: how many wires the kernel has beyond the values of x, which the lists leave out; None: none.
     """
 
@@ -155,7 +155,7 @@ class Arrangement(NamedTuple):
 
         Args:
             operand: it has the axes of x, then axes of columns.
-            other: what stands where no entry takes part.
+            other: the number where no entry takes part.
             columns: the number of axes of columns.
         """
         if self.axis is not None:
@@ -188,7 +188,7 @@ class Arrangement(NamedTuple):
         Args:
             result: (…, n), or (…, k) of some ranks.
             columns: the number of axes of columns.
-            is_there: (…, k), which of some ranks there are; None: the result has all ranks.
+            is_there: (…, k), which of some ranks a sample has; None: the result has all ranks.
         """
         if self.lists is not None:
             is_rank = self.lists.is_entry if is_there is None else is_there
@@ -207,8 +207,8 @@ class Arrangement(NamedTuple):
         """Return P, or some of its rows, with one column per entry of x. Rank and entry stay its last axes.
 
         Args:
-            rows: P, which is 0 for ranks and entries that there are not; or rows of some ranks.
-            is_there: which of these ranks there are; None: the rows are P.
+            rows: P, with 0 for ranks and entries that a sample does not have; or rows of some ranks.
+            is_there: which of these ranks a sample has; None: the rows are P.
         """
         if self.lists is None:
             return rows

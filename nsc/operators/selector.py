@@ -317,7 +317,7 @@ def _check_shares(caller: str, x: Tensor, target: Any, shape: tuple[int, ...]) -
     Args:
         caller: the operator's method, for messages.
         x: as users pass it.
-        target: what is checked.
+        target: the target, which is checked.
         shape: (…, k, n), the shape of the rows.
 
     Raises:
@@ -346,7 +346,7 @@ def _losses_of_rows(
 
     Args:
         name: a key of LOSSES.
-        rows: (…, k, n), rows of P, which add up to 1; 0 where there are no entries.
+        rows: (…, k, n), rows of P, which add up to 1; 0 in places without an entry.
         shares: (…, k, n), what the rows should be.
         counted: (…, k, n), which entries there are; None: all. A sample without any has the loss 0.
         error_free: whether P is exact, see `reference.log_of`.

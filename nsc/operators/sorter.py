@@ -34,6 +34,7 @@ class Sorter(Operator):
     where x has it. P and its rows have their two axes at the end, behind the other axes of x in their order.
     A tensor without axes is one value. Results keep dtype and device; bfloat16 and float16 are computed in
     float32. Under autocast losses are float32, as torch's; all else keeps its dtype, as torch.sort does.
+
     steepness, in units of x^(λ − 1), is a float or a tensor, which may need a gradient. A tensor has no axes,
     or a shape that expands to the shape of the samples: a steepness for each sample. None means 2 × depth,
     the paper's choice.
@@ -41,8 +42,8 @@ class Sorter(Operator):
     `lengths`, integers of the shape of x without its sorted axis, says how many values of each sample take
     part: the first ones. `mask`, booleans of the shape of x, says which values take part. The other values
     count as +∞, with which a value of +∞ ties. They do not matter, NaN included, and have no gradient. P is 0
-    in their columns and in the rows of ranks that there are not; other results have `fill` there. A batch is
-    cut into classes by the numbers of values, so that a short list costs what its class costs.
+    in their columns and in the rows of ranks that a sample does not have; other results have `fill` there. A
+    batch is cut into classes by the numbers of values, so that a short list costs what its class costs.
 
     `straight_through` gives the exact results of torch.sort(stable=True) with the gradients of the whole soft
     network. (The error-free form differs: each comparator is exact in the forward pass, and its gradient is a
@@ -304,9 +305,9 @@ class Sorter(Operator):
                 relevance share their ranks: each may have any of them.
             weight: the weight of each sample, of the shape of x without its sorted axis, or the weight of
                 each input, of the shape of x. Losses are divided by the sum of the weights.
-            label_smoothing: ε in 0 … 1, for a target of ranks. Every one of the m ranks that there are has
-                the share ε / m of an input, and its true rank 1 - ε more, as in torch.nn.CrossEntropyLoss.
-                These shares take O(n²) of memory per sample.
+            label_smoothing: ε in 0 … 1, for a target of ranks. Every one of a sample's m ranks has the share
+                ε / m of an input, and the true rank 1 - ε more, as in torch.nn.CrossEntropyLoss. These shares
+                take O(n²) of memory per sample.
             reduction: over samples: mean, sum, or none for the loss of each sample.
             dim: the axis of x, and of target, relevance and weight, to sort along.
             lengths, mask: which inputs take part, see the class. A sample without inputs does not count.

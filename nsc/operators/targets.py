@@ -1,4 +1,4 @@
-"""Targets: what users say P should be, as the losses of kernels take it."""
+"""Targets: what P should be, from the form that users pass to the form that kernels take."""
 
 from __future__ import annotations
 
@@ -264,8 +264,8 @@ def operand_of(
     Args:
         caller: the operator's method, for messages.
         loss: the loss's name.
-        given: what `check_given` let pass.
-        arrangement: of the call.
+        given: the arguments, which `check_given` let pass.
+        arrangement: the call's arrangement.
         dtype: the arithmetic type of the call.
         samples: the shape of the samples.
         is_seen: whether ranks may be looked at.

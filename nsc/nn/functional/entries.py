@@ -165,7 +165,7 @@ class Labelled(NamedTuple):
             )
 
     def routed(self, column: Tensor, steepness: Steepness) -> Tensor:
-        """Return a column (…, n) sorted by the scores, 0 at the ranks that there are not."""
+        """Return a column (…, n) sorted by the scores, 0 at ranks that a sample does not have."""
         keys, lengths = self.entries.keys, self.entries.lengths
         return self.entries.sorter.route(keys, column.unsqueeze(-1), steepness, lengths=lengths).squeeze(-1)
 

@@ -223,7 +223,7 @@ def mrr_loss(
     call.check_relevance("mrr_loss")
     cut = _cut("mrr_loss", k, operator, call.labels)
     is_relevant = call.labels > 0
-    # From the top; ranks that there are not come first, and nobody stops there.
+    # From the top. Ranks that a sample does not have come first, and nobody stops there.
     stops = call.routed(is_relevant.to(call.dtype), steepness).flip(-1)
     positions = call.positions.flip(-1)
     goes_on = torch.cat([torch.ones_like(stops[..., :1]), (1 - stops[..., :-1]).cumprod(-1)], -1)
