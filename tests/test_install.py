@@ -33,6 +33,7 @@ NEED_TORCH = {
     "deploy",
     "load",
     "nn",
+    "plain_torch",
 }
 
 

@@ -211,7 +211,7 @@ def origins_of(sizes: Sequence[int], origin: object) -> tuple[int, ...]:
     shifts = wholes(origin) if one is None else (one,) * len(sizes)
     if shifts is None or len(shifts) != len(sizes):
         raise WindowError(
-            f"origin must be an integer, or one for each size of the window ({len(sizes)}), got {origin!r}"
+            f"origin must be an integer, or one for each of the window's {len(sizes)} sizes, got {origin!r}"
         )
     for size, shift in zip(sizes, shifts, strict=True):
         if not -(size // 2) <= shift <= (size - 1) // 2:

@@ -300,7 +300,7 @@ def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(nvrtc.Nvrtc, "compile", lambda self, source, binary: binary.write_text(str(self)))
     with monkeypatch.context() as before:
         before.setattr(nvrtc, "_OPTIONS_OF_NVRTC", ())
-        old = cache.build(f"{package.name}_forward", package.sources["cuda"], compiler, package.manifest.nsc)
+        old = cache.build(f"{package.name}_forward", package.sources["cuda"], compiler)
     new = cubin.build(package, "sm_90", "forward")
     assert not new.cached
     assert new.binary != old.binary
