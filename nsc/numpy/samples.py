@@ -48,15 +48,19 @@ class Samples(NamedTuple):
         If too few samples lie side by side, each is copied to a row.
         """
         # The axes as they lie in memory.
-        lying, strides = [*range(x.ndim)], x.strides
-        if not x.flags.c_contiguous:
-            lying.sort(key=lambda axis: -abs(strides[axis]))
-        places = [place for place, axis in enumerate(lying) if axis in axes]
-        first, last = places[0], places[-1] + 1
-        if last - first > len(axes):  # other axes lie between them
-            lying = [*(axis for axis in lying if axis not in axes), *sorted(axes)]
-            first, last = x.ndim - len(axes), x.ndim
-        lengths = [x.shape[axis] for axis in lying]
+        lying, strides, lengths = [*range(x.ndim)], x.strides, x.shape
+        if len(axes) == 1 and x.flags.c_contiguous:
+            (first,) = axes
+            last = first + 1
+        else:
+            if not x.flags.c_contiguous:
+                lying.sort(key=lambda axis: -abs(strides[axis]))
+            places = [place for place, axis in enumerate(lying) if axis in axes]
+            first, last = places[0], places[-1] + 1
+            if last - first > len(axes):  # other axes lie between them
+                lying = [*(axis for axis in lying if axis not in axes), *sorted(axes)]
+                first, last = x.ndim - len(axes), x.ndim
+            lengths = tuple(x.shape[axis] for axis in lying)
         outer, n, inner = (
             math.prod(lengths[:first]),
             math.prod(lengths[first:last]),
@@ -144,6 +148,8 @@ def sort_along(
         found = sort_along(function, x.astype(np.int16), axis, ranks, workers, descending, index_dtype)
         return Sorted(found.values.astype(x.dtype), found.indices)
 
+    natural = tuple(range(x.ndim))
+
     def sort(kernel: ExactFunction | None) -> Sorted:
         if kernel is None:
             return sort_by_numpy(x, axis, ranks, descending, index_dtype)
@@ -152,6 +158,8 @@ def sort_along(
         return Sorted(back(samples, values), indices if index_dtype is None else back(samples, indices))
 
     def back(samples: Samples, results: Array) -> Array:
+        if samples.order == natural:
+            return results.reshape(*x.shape[:axis], results.shape[1], *x.shape[axis + 1 :])
         lengths = [results.shape[1] if at == axis else x.shape[at] for at in samples.order]
         found = results.reshape(lengths).transpose([samples.order.index(at) for at in range(x.ndim)])
         return found if found.flags.forc else np.ascontiguousarray(found)
