@@ -26,6 +26,8 @@ Result = TypeVar("Result")
 BLOCK_BYTES = 1 << 20
 # A block fills whole registers for every type.
 _LANES = 64
+# The indices of a sort that is not asked for any.
+_NO_INDICES = np.empty(0, np.int64)
 
 
 class Samples(NamedTuple):
@@ -33,12 +35,14 @@ class Samples(NamedTuple):
 
     Attributes:
         order: the array's axes in the order in which they are read; the axes of a sample are neighbours.
-        kept: the other axes, in this order, and their lengths.
+        axes: the axes of a sample.
+        lengths: the lengths of all axes, in the array's own order.
         shape: outer, n, inner.
     """
 
     order: tuple[int, ...]
-    kept: dict[int, int]
+    axes: Sequence[int]
+    lengths: tuple[int, ...]
     shape: tuple[int, int, int]
 
     @classmethod
@@ -48,28 +52,28 @@ class Samples(NamedTuple):
         If too few samples lie side by side, each is copied to a row.
         """
         # The axes as they lie in memory.
-        lying, strides, lengths = [*range(x.ndim)], x.strides, x.shape
-        if len(axes) == 1 and x.flags.c_contiguous:
-            (first,) = axes
-            last = first + 1
+        order, strides = tuple(range(x.ndim)), x.strides
+        if x.flags.c_contiguous and len(axes) == 1:
+            first, last = axes[0], axes[0] + 1
+            lying = x.shape
         else:
             if not x.flags.c_contiguous:
-                lying.sort(key=lambda axis: -abs(strides[axis]))
-            places = [place for place, axis in enumerate(lying) if axis in axes]
+                order = tuple(sorted(order, key=lambda axis: -abs(strides[axis])))
+            places = [place for place, axis in enumerate(order) if axis in axes]
             first, last = places[0], places[-1] + 1
             if last - first > len(axes):  # other axes lie between them
-                lying = [*(axis for axis in lying if axis not in axes), *sorted(axes)]
+                order = (*(axis for axis in order if axis not in axes), *sorted(axes))
                 first, last = x.ndim - len(axes), x.ndim
-            lengths = tuple(x.shape[axis] for axis in lying)
-        outer, n, inner = (
-            math.prod(lengths[:first]),
-            math.prod(lengths[first:last]),
-            math.prod(lengths[last:]),
-        )
+            lying = tuple(x.shape[axis] for axis in order)
+        outer, n, inner = math.prod(lying[:first]), math.prod(lying[first:last]), math.prod(lying[last:])
         if layout_of(outer, n, inner) is None:
-            lying, outer, inner = lying[:first] + lying[last:] + lying[first:last], outer * inner, 1
-        kept = {axis: x.shape[axis] for axis in lying if axis not in axes}
-        return cls(tuple(lying), kept, (outer, n, inner))
+            order, outer, inner = order[:first] + order[last:] + order[first:last], outer * inner, 1
+        return cls(order, axes, x.shape, (outer, n, inner))
+
+    @property
+    def kept(self) -> dict[int, int]:
+        """The axes that are not of a sample, in the order in which they are read, and their lengths."""
+        return {axis: self.lengths[axis] for axis in self.order if axis not in self.axes}
 
     def lay(self, array: Array) -> Array:
         """Return an array of the same shape as outer × n × inner values in C order."""
@@ -77,15 +81,17 @@ class Samples(NamedTuple):
 
     def back(self, results: Array) -> Array:
         """Return results, count × outer × inner, as count × the axes that are kept, in the array's order."""
-        places = [*self.kept]
-        found: Array = results.reshape(len(results), *self.kept.values())
+        kept = self.kept
+        places = [*kept]
+        found: Array = results.reshape(len(results), *kept.values())
         turned: Array = found.transpose(0, *(1 + places.index(axis) for axis in sorted(places)))
         return turned
 
     def forth(self, found: Array) -> Array:
         """Undo `back`: return results as count × outer × inner; a view, if the strides allow it."""
-        places = sorted(self.kept)
-        results: Array = found.transpose(0, *(1 + places.index(axis) for axis in self.kept))
+        kept = self.kept
+        places = sorted(kept)
+        results: Array = found.transpose(0, *(1 + places.index(axis) for axis in kept))
         return results.reshape(len(found), self.shape[0], self.shape[2])
 
 
@@ -148,23 +154,28 @@ def sort_along(
         found = sort_along(function, x.astype(np.int16), axis, ranks, workers, descending, index_dtype)
         return Sorted(found.values.astype(x.dtype), found.indices)
 
-    natural = tuple(range(x.ndim))
-
     def sort(kernel: ExactFunction | None) -> Sorted:
         if kernel is None:
             return sort_by_numpy(x, axis, ranks, descending, index_dtype)
         samples = Samples.of(x, (axis,))
+        order, outputs = samples.order, kernel.source.outputs
         values, indices = _sort_by_kernel(kernel, samples.lay(x), descending, index_dtype, threads)
-        return Sorted(back(samples, values), indices if index_dtype is None else back(samples, indices))
-
-    def back(samples: Samples, results: Array) -> Array:
-        if samples.order == natural:
-            return results.reshape(*x.shape[:axis], results.shape[1], *x.shape[axis + 1 :])
-        lengths = [results.shape[1] if at == axis else x.shape[at] for at in samples.order]
-        found = results.reshape(lengths).transpose([samples.order.index(at) for at in range(x.ndim)])
-        return found if found.flags.forc else np.ascontiguousarray(found)
+        lengths = [outputs if at == axis else x.shape[at] for at in order]
+        values = values.reshape(lengths)
+        if index_dtype is not None:
+            indices = indices.reshape(lengths)
+        if order == tuple(range(x.ndim)):
+            return Sorted(values, indices)
+        places = [order.index(at) for at in range(x.ndim)]
+        return Sorted(_turned(values, places), indices if index_dtype is None else _turned(indices, places))
 
     return _served(x, axis, ranks, ranks, descending, index_dtype, sort)
+
+
+def _turned(results: Array, places: Sequence[int]) -> Array:
+    """Return results with their axes in an order, in C or Fortran order of their values."""
+    turned = results.transpose(places)
+    return turned if turned.flags.forc else np.ascontiguousarray(turned)
 
 
 def each_block(
@@ -254,11 +265,13 @@ def _sort_by_kernel(
         steps = [n * inner, inner, 1]
     layout = Layout(1, outer, 0, 1, steps[0]) if inner == 1 else Layout(outer, inner, steps[0], steps[1], 1)
     values = np.empty((outer, kernel.source.outputs, inner), x.dtype)
-    indices = np.empty(0 if index_dtype is None else values.shape, index_dtype)
-    index_bytes = 0 if index_dtype is None else index_dtype.itemsize
+    indices, index_bytes, places = _NO_INDICES, 0, None
+    if index_dtype is not None:
+        indices, index_bytes = np.empty(values.shape, index_dtype), index_dtype.itemsize
+        places = indices.ctypes.data
 
     def do(part: int, parts: int) -> None:
-        addresses = values.ctypes.data, indices.ctypes.data
+        addresses = values.ctypes.data, places
         kernel.call(x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts)
 
     share_out(do, threads, parts_of(threads, _work_of(kernel, x, index_bytes)))
