@@ -203,8 +203,8 @@ function comparatorColours(net, state, facts, runs, theme) {
 }
 
 /**
- * Return of a block of columns of P which comparators it reaches, and which ones a kernel runs for it: those of
- * every butterfly that it reaches.
+ * Return which comparators a block of columns of P reaches, and which ones a kernel runs for it: all comparators of
+ * the butterflies that the block reaches.
  */
 export function coneParts(net, cut, block) {
   const first = block * cut.columns;
