@@ -1,4 +1,4 @@
-"""Catches a gradient that is not the derivative of the returned value: in tails, near ties, at steep scores."""
+"""Catches a gradient that is not the derivative of the value: in tails, near ties, at steep scores."""
 
 from __future__ import annotations
 
