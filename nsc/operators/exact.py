@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import torch
@@ -182,53 +183,17 @@ def _on_gpu(exact: ExactKernel, x: Tensor) -> ExactSort | None:
 
 
 def select_rows(x: Tensor, rank: int) -> Tensor:
-    """Return the value of one rank of each row of the last axis.
+    """Return the value of a rank, 0 the smallest, of each row of the last axis.
 
     An exact kernel selects it on a GPU, torch.sort elsewhere.
-
-    Args:
-        x: rows of 1 to MOST values.
-        rank: 0 the smallest.
     """
-    worker = _selecting_on_gpu(x, rank) or _torch_selecting((rank,))
+    worker: ExactSort = TorchSort((rank,), not is_written_out())
+    if x.is_cuda and x.shape[-1] <= MOST:
+        from nsc.compiler import selection
+
+        with suppress(UnprovedError):
+            worker = _on_gpu(exact_kernel(x.shape[-1], selection.ranks(rank)), x) or worker
     return worker.sorted(x, x.dim() - 1, False, None)[0].squeeze(-1)
-
-
-def _selecting_on_gpu(x: Tensor, rank: int) -> ExactSort | None:
-    return _selecting(x, len(x.shape) - 1, (rank,)) if x.is_cuda else None
-
-
-def select_along(x: Tensor, axis: int, ranks: tuple[int, ...]) -> Sorted:
-    """Return the values of some ranks of any number of values along an axis, and their places in int64.
-
-    As `hard_sort`, for ranks that no operator was compiled for.
-    """
-    worker: ExactSort = _torch_selecting(ranks)
-    if way_of(x) is PLAIN and x.shape[axis] <= MOST:
-        if x.is_cuda:
-            worker = _selecting(x, axis, ranks) or worker
-        elif x.is_cpu and places_fit(x.shape[axis], x.itemsize):
-            worker = _ChosenSort(ranks, _torch_selecting(ranks))
-    values, places = worker.sorted(x.detach(), axis, False, torch.int64)
-    assert places is not None
-    return Sorted(_gathered(x, axis, places) if x.requires_grad else values, places)
-
-
-def _torch_selecting(ranks: tuple[int, ...]) -> TorchSort:
-    return TorchSort(ranks, not is_written_out())
-
-
-def _selecting(x: Tensor, axis: int, ranks: tuple[int, ...]) -> ExactSort | None:
-    """Return the exact kernel for some ranks on a GPU; None: there is none."""
-    from nsc.compiler import selection
-
-    n = x.shape[axis]
-    if n > MOST:
-        return None
-    try:
-        return _on_gpu(exact_kernel(n, selection.ranks(*ranks)), x)
-    except UnprovedError:
-        return None
 
 
 def _exact_sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> tuple[Tensor, Tensor]:
@@ -285,11 +250,6 @@ def _vmap(
     return results, 0 if isinstance(results, Tensor) else (0, 0)
 
 
-def _sample_axes(x: Any, dim: int, *_: Any) -> list[int]:
-    axes = len(x.shape)
-    return [axis for axis in range(axes) if axis != dim % axes]
-
-
 register_operator(
     "exact_sort",
     "(Tensor x, int dim, bool descending, bool is_short, str kernel) -> (Tensor, Tensor)",
@@ -297,7 +257,6 @@ register_operator(
     fake=_fake_sort,
     vmap=_vmap,
     autograd=_differentiable_sort,
-    sample_axes=_sample_axes,
 )
 register_operator(
     "exact_values",
@@ -306,5 +265,4 @@ register_operator(
     fake=_empty_values,
     vmap=_vmap,
     autograd=_differentiable_values,
-    sample_axes=_sample_axes,
 )

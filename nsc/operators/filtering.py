@@ -15,8 +15,6 @@ from nsc.contract.windows import MODES, MOST_CHANNELS, Folded, Window, fold, win
 from nsc.errors import ToolchainError
 from nsc.join.on_demand import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
-from nsc.operators.samples import by_samples
-from nsc.operators.sharding import Axes, is_dtensor
 from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.relaxed import dense
@@ -256,8 +254,6 @@ apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter
 
 def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
     """Do what `nsc::filter` does, with derivatives if one may be asked for."""
-    if is_dtensor(x):
-        return _of_shards(x, key, *options)
     values: Tensor = below("filter", keyset, (x.detach(), key, *options))
     if not is_differentiated(x):
         return values
@@ -269,18 +265,8 @@ def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
     return torch.where(places < 0, values, gathered.reshape(x.shape))
 
 
-def _axes(x: Tensor, key: str, *_: Any) -> int:
-    """Return how many axes of x an image has."""
-    return len(sizes_of(_window_of(key)))
-
-
-@by_samples(Axes.OF_X, inner=_axes)
-def _of_shards(x: Tensor, *options: Any) -> Tensor:
-    return torch.ops.nsc.filter(x, *options)  # type: ignore[no-any-return]
-
-
 def _fake(x: Tensor, key: str, *options: Any) -> Tensor:
-    axes = _axes(x, key)
+    axes = len(sizes_of(_window_of(key)))
     if not _is_channels_last(x, axes):
         return x.new_empty(x.shape)
     return x.new_empty(x.movedim(-axes - 1, -1).shape).movedim(-1, -axes - 1)
@@ -299,5 +285,4 @@ register_operator(
     fake=_fake,
     vmap=_vmap,
     autograd=_differentiable,
-    sample_axes=lambda x, key, *_: range(len(x.shape) - _axes(x, key)),
 )

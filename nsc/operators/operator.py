@@ -18,7 +18,7 @@ from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted, hard_sort
 from nsc.operators.operands import Operands, Steepness, kept_or_new, tensor_of, unfolded
-from nsc.operators.samples import AS_IT_IS, Arrangement, gathered, last_of
+from nsc.operators.samples import AS_IT_IS, Arrangement, arranged, gathered, last_of
 from nsc.runtime.dispatch import relaxed
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.relaxed.call import NO_CLASSES, Call
@@ -163,7 +163,6 @@ class Operator(Packaged):
         steepness: Steepness,
         routing: str,
         payload: Tensor | None = None,
-        straight_through: object = False,
     ) -> tuple[Tensor, Tensor]:
         """Check, fold the leading shape into a batch, run, unfold.
 
@@ -174,16 +173,13 @@ class Operator(Packaged):
             steepness: as users pass it.
             routing: a key of ROUTINGS.
             payload: as a kernel takes it, but with the leading axes of x, or none if all samples share it.
-            straight_through: whether the results are exact, with the gradients of the soft ones.
 
         Returns:
             The values, for the selected or wanted ranks if there are such; and the routed tensor: the values
             again, P, rows of P, or columns. P is 0 for ranks and entries that a sample does not have. The
             values beside columns are soft, straight through or not.
         """
-        is_straight = straight_through is not False and flag(
-            "straight_through", straight_through, OperandTypeError
-        )
+        is_straight = arrangement.is_straight
         lists, outputs = arrangement.lists, self._kernel.outputs
         if arrangement is not AS_IT_IS:
             x = arrangement.keys(x, self._absent)
@@ -259,12 +255,13 @@ class Operator(Packaged):
         method: str,
         x: Tensor,
         dim: int,
-        descending: bool,
         values_only: bool,
-        index_dtype: torch.dtype,
-        arrangement: Arrangement,
+        descending: bool = False,
+        index_dtype: torch.dtype = torch.int64,
+        **lists: Any,
     ) -> Sorted | Tensor:
         """Sort or select exactly; arguments as `Sorter.hard_sort` has them."""
+        arrangement = arranged(self._operands, method, x, dim, **lists)
         descending = flag("descending", descending, OperandTypeError)
         values_only = flag("values_only", values_only, OperandTypeError)
         caller = f"{self.name}.{method}"

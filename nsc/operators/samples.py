@@ -10,14 +10,14 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from nsc.arguments import real
+from nsc.arguments import flag, real
 from nsc.contract.routings import IGNORED
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import Operands, cast, check_dense, check_device
@@ -31,9 +31,11 @@ Result = TypeVar("Result")
 
 
 def by_samples(
-    *results: Axes, inner: Callable[..., int] | None = None, spread: Callable[..., Any] | None = None
+    *results: Axes, options: type | None = None, inner: Callable[..., int] | None = None
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Return a decorator that lets methods take DTensors, if they treat samples independently.
+
+    It refuses arguments that a method does not take.
 
     - A DTensor that is sharded along axes of samples, or a payload along its columns, stays sharded.
     - A DTensor that is sharded along the sorted axis, or partial, is gathered. A loss that takes a group then
@@ -42,43 +44,65 @@ def by_samples(
 
     Args:
         results: where the method's results have the axes of samples; the last holds for all further results.
+        options: the TypedDict of the method's `**options`; None: it has none.
         inner: maps the arguments to the number of last axes that make a sample; None: the axis `dim` makes
             one.
-        spread: a function that is called first, with the same arguments. It returns the results, or None to
-            let the call go on.
     """
 
     def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
         names = tuple(inspect.signature(method).parameters)
+        known = names if options is None else (*names[:-1], *options.__annotations__)
 
         @functools.wraps(method)
-        def call(*args: Given.args, **options: Given.kwargs) -> Result:
-            if "descending" in options and "descending" not in names:
-                caller = f"{getattr(args[0], 'name', type(args[0]).__name__)}.{method.__name__}"
-                raise OperandTypeError(
-                    f"{caller} is of the ascending order: flip results along the axis of ranks, or pass -x; "
-                    "hard_sort takes descending"
-                )
-            if DTENSORS in sys.modules and has_dtensor(args, options):
-                found = None if spread is None else spread(*args, **options)
-                if found is not None:
-                    return found  # type: ignore[no-any-return]
-                return call_sharded(method, names, results, inner, args, options)  # type: ignore[no-any-return]
-            return method(*args, **options)
+        def call(*args: Given.args, **named: Given.kwargs) -> Result:
+            for name in named:
+                if name not in known:
+                    raise _unknown_argument(method, args[0], name, known)
+            if DTENSORS in sys.modules and has_dtensor(args, named):
+                return call_sharded(method, known, results, inner, args, named)  # type: ignore[no-any-return]
+            return method(*args, **named)
 
         return call
 
     return decorate
 
 
+def _unknown_argument(
+    method: Callable[..., Any], owner: object, name: str, known: Sequence[str]
+) -> OperandTypeError:
+    caller = f"{getattr(owner, 'name', type(owner).__name__)}.{method.__name__}"
+    if name == "descending":
+        return OperandTypeError(
+            f"{caller} is of the ascending order: flip results along the axis of ranks, or pass -x; "
+            "hard_sort takes descending"
+        )
+    taken = ", ".join(each for each in known if each != "self")
+    return OperandTypeError(f"{caller} has no argument {name!r}: it takes {taken}")
+
+
 class ListOptions(TypedDict, total=False):
-    """Options that the methods of a Sorter take by name; see `Sorter`."""
+    """Options that the relaxed methods of operators take by name; see `Sorter`."""
 
     dim: int
     lengths: Lengths
     mask: Mask
     fill: float
     straight_through: bool
+
+
+class SelectOptions(TypedDict, total=False):
+    """Options that `Selector.hard_select` takes by name; see `Sorter.hard_sort`."""
+
+    index_dtype: torch.dtype
+    lengths: Lengths
+    mask: Mask
+    fill: float
+
+
+class SortOptions(SelectOptions, total=False):
+    """Options that `Sorter.hard_sort` takes by name."""
+
+    descending: bool
 
 
 class Lists:
@@ -142,6 +166,7 @@ class Arrangement(NamedTuple):
         lists: which entries take part; None: all.
         fill: the number in results where no entry takes part.
         missing: how many wires the kernel has beyond the values of x, which the lists leave out; None: none.
+        is_straight: whether the results are exact, with the gradients of the soft ones.
     """
 
     axis: int | None
@@ -149,6 +174,7 @@ class Arrangement(NamedTuple):
     lists: Lists | None
     fill: float
     missing: int | None = None
+    is_straight: bool = False
 
     def at_end(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
         """Return an operand as a kernel takes it.
@@ -244,12 +270,15 @@ def arranged(
     operands: Operands,
     method: str,
     x: Tensor,
-    dim: int,
+    dim: int = -1,
     lengths: Lengths = None,
     mask: Mask = None,
     fill: float = 0,
+    straight_through: object = False,
 ) -> Arrangement:
     """Check x, and return how the tensors of a call of an operator's method are arranged."""
+    if straight_through is not False and flag("straight_through", straight_through, OperandTypeError):
+        return arranged(operands, method, x, dim, lengths, mask, fill)._replace(is_straight=True)
     axis, wires = operands.axis(method, x, dim)
     if type(fill) is not int and type(fill) is not float:
         number = real(fill)

@@ -16,9 +16,8 @@ from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.operators.exact import Sorted
 from nsc.operators.operands import Steepness, check_dense, check_device, kept_or_new
 from nsc.operators.operator import Operator, tensor_of_numbers
-from nsc.operators.samples import Arrangement, Lengths, Mask, arranged, by_samples
+from nsc.operators.samples import Arrangement, Lengths, ListOptions, Mask, SelectOptions, arranged, by_samples
 from nsc.operators.sharding import Axes
-from nsc.operators.spread import select_of_spread
 from nsc.operators.targets import RowLossOptions, check_reduction, check_weight, reduced
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.relaxed import reference
@@ -67,18 +66,8 @@ class Selector(Operator):
         """The selected ranks, in the order of the results; 0 is the smallest value."""
         return self._outputs.ranks
 
-    @by_samples(Axes.OF_X)
-    def select(
-        self,
-        x: Tensor,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
-    ) -> Tensor:
+    @by_samples(Axes.OF_X, options=ListOptions)
+    def select(self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]) -> Tensor:
         """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x). Errors as `Sorter.sort`.
 
         >>> import nsc
@@ -86,23 +75,15 @@ class Selector(Operator):
         >>> op.select(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 3.])
         """
-        arrangement = arranged(self._operands, "select", x, dim, lengths, mask, fill)
-        values, _ = self._run("select", x, arrangement, steepness, "none", None, straight_through)
+        arrangement = arranged(self._operands, "select", x, **options)
+        values, _ = self._run("select", x, arrangement, steepness, "none", None)
         return arrangement.of_ranks(values, is_there=self._is_there(arrangement))
 
     __call__ = select
 
-    @by_samples(Axes.OF_X, Axes.FIRST)
+    @by_samples(Axes.OF_X, Axes.FIRST, options=ListOptions)
     def select_with_rows(
-        self,
-        x: Tensor,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
+        self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> tuple[Tensor, Tensor]:
         """Return the relaxed values of the ranks and their rows of P.
 
@@ -116,25 +97,14 @@ class Selector(Operator):
         >>> rows.argmax(-1)
         tensor([3, 0])
         """
-        arrangement = arranged(self._operands, "select_with_rows", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "select_with_rows", x, **options)
         is_there = self._is_there(arrangement)
-        values, rows = self._run(
-            "select_with_rows", x, arrangement, steepness, "rows", self._wires(x), straight_through
-        )
+        values, rows = self._run("select_with_rows", x, arrangement, steepness, "rows", self._wires(x))
         return arrangement.of_ranks(values, is_there=is_there), arrangement.of_rows(rows, is_there)
 
-    @by_samples(Axes.OF_X)
+    @by_samples(Axes.OF_X, options=ListOptions)
     def route(
-        self,
-        x: Tensor,
-        payload: Tensor,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
+        self, x: Tensor, payload: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> Tensor:
         """Return the ranks' rows of P @ payload: the payload's rows, softly selected by the keys x.
 
@@ -153,10 +123,10 @@ class Selector(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 10.])
         """
-        arrangement = arranged(self._operands, "route", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "route", x, **options)
         self._operands.check_payload("route", x, payload)
         columns = arrangement.at_end(payload, 0, 1)
-        _, routed = self._run("route", x, arrangement, steepness, "route", columns, straight_through)
+        _, routed = self._run("route", x, arrangement, steepness, "route", columns)
         return arrangement.of_ranks(routed, 1, self._is_there(arrangement))
 
     @overload
@@ -166,36 +136,17 @@ class Selector(Operator):
         dim: int = -1,
         *,
         values_only: Literal[False] = False,
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
+        **options: Unpack[SelectOptions],
     ) -> Sorted: ...
 
     @overload
     def hard_select(
-        self,
-        x: Tensor,
-        dim: int = -1,
-        *,
-        values_only: Literal[True],
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
+        self, x: Tensor, dim: int = -1, *, values_only: Literal[True], **options: Unpack[SelectOptions]
     ) -> Tensor: ...
 
-    @by_samples(Axes.OF_X, spread=select_of_spread)
+    @by_samples(Axes.OF_X, options=SelectOptions)
     def hard_select(
-        self,
-        x: Tensor,
-        dim: int = -1,
-        *,
-        values_only: bool = False,
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
+        self, x: Tensor, dim: int = -1, *, values_only: bool = False, **options: Unpack[SelectOptions]
     ) -> Sorted | Tensor:
         """Return the exact values of the ranks and their indices, as torch.sort(stable=True) has them.
 
@@ -206,8 +157,7 @@ class Selector(Operator):
         >>> op.hard_select(torch.tensor([3, 1, 2, 0])).values
         tensor([0, 3])
         """
-        arrangement = arranged(self._operands, "hard_select", x, dim, lengths, mask, fill)
-        return self._hard("hard_select", x, dim, False, values_only, index_dtype, arrangement)
+        return self._hard("hard_select", x, dim, values_only, **options)
 
     @by_samples(Axes.FIRST)
     def loss(

@@ -56,15 +56,15 @@ PARTS = Parts.SUM_AND_COUNT
 
 def call_sharded(
     method: Callable[..., Any],
-    names: Sequence[str],
+    known: Sequence[str],
     results: Sequence[Axes],
     inner: Callable[..., int] | None,
     args: tuple[Any, ...],
     options: Mapping[str, Any],
 ) -> Any:
-    """Call a method on the samples of this process."""
-    given = {**dict(zip(names, args, strict=False)), **options}
-    own = next(name for name in names if name not in _BEFORE_X)
+    """Call a method, whose arguments have the known names, on the samples of this process."""
+    given = {**dict(zip(known, args, strict=False)), **options}
+    own = next(name for name in known if name not in _BEFORE_X)
     x: Any = given.get(own)
     caller = getattr(method, "__qualname__", own)
     if not is_dtensor(x):
@@ -86,23 +86,14 @@ def call_sharded(
             raise _unlike(caller, name, own)
         return shards.local(operand, name)
 
-    args = (
-        *(local(name, each) for name, each in zip(names, args, strict=False)),
-        *args[len(names) :],
-    )
-    options = {name: local(name, each) for name, each in options.items()}
-    if "group" in names and given.get("group") is None:
+    here = {name: local(name, each) for name, each in given.items()}
+    if "group" in known and given.get("group") is None:
         operands = x, given.get("target"), given.get("relevance")
-        options["group"] = shards.group_of_lists(sorted_axes, operands)
-    reduction = given.get("reduction", "mean") if "reduction" in names else "none"
+        here["group"] = shards.group_of_lists(sorted_axes, operands)
+    reduction = given.get("reduction", "mean") if "reduction" in known else "none"
     if reduction not in ("mean", "sum"):
-        return _wrapped(method(*args, **options), shards, results)
-    if "reduction" in options or len(args) <= names.index("reduction"):
-        options["reduction"] = PARTS
-    else:
-        place = names.index("reduction")
-        args = (*args[:place], PARTS, *args[place + 1 :])
-    parts = shards.total(method(*args, **options))
+        return _wrapped(method(**here), shards, results)
+    parts = shards.total(method(**here | {"reduction": PARTS}))
     return as_loss(mean_of(parts[0], parts[1]) if reduction == "mean" else parts[0], x)
 
 
@@ -249,7 +240,7 @@ class Shards(NamedTuple):
                 continue
             shape[place] = length
             placements.append(Shard(place))
-        strides = strides_of(result, shape)
+        strides = _strides_of(result, shape)
         return DTensor.from_local(
             result, self.mesh, placements, run_check=False, shape=tuple(shape), stride=strides
         )
@@ -274,7 +265,7 @@ def _wrapped(results: Any, shards: Shards, places: Sequence[Axes]) -> Any:
     return kind(*wrapped) if hasattr(results, "_fields") else tuple(wrapped)
 
 
-def strides_of(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
+def _strides_of(part: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     """Return dense strides for a shape, with its axes in the order in which a part's axes lie in memory."""
     strides, step = [0] * len(shape), 1
     for axis in sorted(range(len(shape)), key=lambda axis: (part.stride(axis), -axis)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 from torch import Tensor
@@ -15,15 +15,24 @@ from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted
 from nsc.operators.operands import Steepness, as_loss, k_of, kept_or_new, tensor_of
 from nsc.operators.operator import Operator
-from nsc.operators.samples import Arrangement, Lengths, Mask, arranged, by_samples
+from nsc.operators.samples import ListOptions, SortOptions, arranged, by_samples
 from nsc.operators.sharding import Axes, loss_of_group
-from nsc.operators.targets import Given, Target, check_given, check_reduction, operand_of, reduced
+from nsc.operators.targets import (
+    Given,
+    LossOptions,
+    Target,
+    check_given,
+    check_reduction,
+    operand_of,
+    reduced,
+)
 from nsc.runtime.dispatch import relaxed
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.relaxed.call import NO_CLASSES, Call
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
+    from typing_extensions import Unpack
 
 
 class Sorter(Operator):
@@ -78,18 +87,8 @@ class Sorter(Operator):
         if self._kernel.outputs is not None:
             raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load")
 
-    @by_samples(Axes.OF_X)
-    def sort(
-        self,
-        x: Tensor,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
-    ) -> Tensor:
+    @by_samples(Axes.OF_X, options=ListOptions)
+    def sort(self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]) -> Tensor:
         """Return the relaxed sorted values, of the shape of x; op(x) is op.sort(x).
 
         Raises:
@@ -101,23 +100,15 @@ class Sorter(Operator):
         >>> op.sort(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 1., 2., 3.])
         """
-        arrangement = arranged(self._operands, "sort", x, dim, lengths, mask, fill)
-        values, _ = self._run("sort", x, arrangement, steepness, "none", None, straight_through)
+        arrangement = arranged(self._operands, "sort", x, **options)
+        values, _ = self._run("sort", x, arrangement, steepness, "none", None)
         return arrangement.of_ranks(values)
 
     __call__ = sort
 
-    @by_samples(Axes.OF_X, Axes.FIRST)
+    @by_samples(Axes.OF_X, Axes.FIRST, options=ListOptions)
     def sort_with_permutation(
-        self,
-        x: Tensor,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
+        self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> tuple[Tensor, Tensor]:
         """Return the relaxed sorted values and the relaxed permutation matrix P.
 
@@ -131,24 +122,14 @@ class Sorter(Operator):
         >>> P.argmax(-1), torch.allclose(P @ x, values)
         (tensor([3, 1, 2, 0]), True)
         """
-        arrangement = arranged(self._operands, "sort_with_permutation", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "sort_with_permutation", x, **options)
         values, permutation = self._run(
-            "sort_with_permutation", x, arrangement, steepness, "permutation", None, straight_through
+            "sort_with_permutation", x, arrangement, steepness, "permutation", None
         )
         return arrangement.of_ranks(values), arrangement.of_rows(permutation)
 
-    @by_samples(Axes.OF_X)
-    def rank(
-        self,
-        x: Tensor,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
-    ) -> Tensor:
+    @by_samples(Axes.OF_X, options=ListOptions)
+    def rank(self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]) -> Tensor:
         """Return the soft ranks Pᵀ (0, …, n-1), of the shape of x: 0 for the smallest; P is never formed.
 
         >>> import nsc
@@ -156,23 +137,14 @@ class Sorter(Operator):
         >>> op.rank(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([3., 1., 2., 0.])
         """
-        arrangement = arranged(self._operands, "rank", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "rank", x, **options)
         ranks = kept_or_new(_all_ranks, x, self.n, x.dtype if x.is_floating_point() else torch.int64)
-        _, columns = self._run("rank", x, arrangement, steepness, "transposed", ranks, straight_through)
+        _, columns = self._run("rank", x, arrangement, steepness, "transposed", ranks)
         return arrangement.of_entries(columns.squeeze(-1))
 
-    @by_samples(Axes.OF_X)
+    @by_samples(Axes.OF_X, options=ListOptions)
     def route(
-        self,
-        x: Tensor,
-        payload: Tensor,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
+        self, x: Tensor, payload: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> Tensor:
         """Return P @ payload: the payload softly sorted by the keys x, differentiable in both.
 
@@ -190,24 +162,15 @@ class Sorter(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 20., 30., 10.])
         """
-        arrangement = arranged(self._operands, "route", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "route", x, **options)
         self._operands.check_payload("route", x, payload)
         rows = arrangement.at_end(payload, 0, 1)
-        _, routed = self._run("route", x, arrangement, steepness, "route", rows, straight_through)
+        _, routed = self._run("route", x, arrangement, steepness, "route", rows)
         return arrangement.of_ranks(routed, 1)
 
-    @by_samples(Axes.OF_X, Axes.FIRST)
+    @by_samples(Axes.OF_X, Axes.FIRST, options=ListOptions)
     def topk(
-        self,
-        x: Tensor,
-        k: int,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
+        self, x: Tensor, k: int, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> tuple[Tensor, Tensor]:
         """Return the k largest values, largest first as torch.topk, and their rows of P.
 
@@ -224,28 +187,19 @@ class Sorter(Operator):
         (tensor([3., 2.]), tensor([0, 2]))
         """
         count = k_of(f"{self.name}.topk", k, self.n)
-        arrangement = arranged(self._operands, "topk", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "topk", x, **options)
         lists, is_there = arrangement.lists, None
         if lists is None:
             ranks = kept_or_new(_largest_ranks, x, self.n, count)
         else:
             largest = lists.counts.unsqueeze(-1) - 1 - torch.arange(count, device=x.device)
             ranks, is_there = largest.clamp_min(0), largest >= 0
-        values, rows = self._run("topk", x, arrangement, steepness, "rows", ranks, straight_through)
+        values, rows = self._run("topk", x, arrangement, steepness, "rows", ranks)
         return arrangement.of_ranks(values, is_there=is_there), arrangement.of_rows(rows, is_there)
 
-    @by_samples(Axes.OF_X)
+    @by_samples(Axes.OF_X, options=ListOptions)
     def top_k_weights(
-        self,
-        x: Tensor,
-        k: int,
-        steepness: Steepness = None,
-        *,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-        straight_through: bool = False,
+        self, x: Tensor, k: int, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> Tensor:
         """Return how much of each value is among the k largest, of the shape of x, in 0 … 1.
 
@@ -261,32 +215,22 @@ class Sorter(Operator):
         tensor([1., 0., 1., 0.])
         """
         count = k_of(f"{self.name}.top_k_weights", k, self.n)
-        arrangement = arranged(self._operands, "top_k_weights", x, dim, lengths, mask, fill)
+        arrangement = arranged(self._operands, "top_k_weights", x, **options)
         if arrangement.lists is None:
             is_top = kept_or_new(_is_of_largest, x, self.n, count, x.dtype)
         else:
             is_top = arrangement.lists.is_of_largest(count).to(x.dtype).unsqueeze(-1)
-        _, columns = self._run(
-            "top_k_weights", x, arrangement, steepness, "transposed", is_top, straight_through
-        )
+        _, columns = self._run("top_k_weights", x, arrangement, steepness, "transposed", is_top)
         return arrangement.of_entries(columns.squeeze(-1))
 
-    @by_samples(Axes.FIRST)
+    @by_samples(Axes.FIRST, options=LossOptions)
     def loss(
         self,
         name: str,
         x: Tensor,
         target: Target | None = None,
         steepness: Steepness = None,
-        *,
-        relevance: Tensor | None = None,
-        weight: Tensor | None = None,
-        label_smoothing: float = 0.0,
-        reduction: str = "mean",
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        group: ProcessGroup | None = None,
+        **options: Unpack[LossOptions],
     ) -> Tensor:
         """Return a loss of P against a target; P is never stored.
 
@@ -334,20 +278,23 @@ class Sorter(Operator):
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
-        given = Given(target, relevance, weight, label_smoothing)
-        arrangement = arranged(self._operands, name, x, dim, lengths, mask)
-        return self._loss(name, x, given, steepness, reduction, arrangement, group)
+        return self._loss(name, x, target, steepness, **options)
 
     def _loss(
         self,
         name: str,
         x: Tensor,
-        given: Given,
+        target: Target | None,
         steepness: Steepness,
-        reduction: str,
-        arrangement: Arrangement,
-        group: ProcessGroup | None,
+        relevance: Tensor | None = None,
+        weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
+        reduction: str = "mean",
+        group: ProcessGroup | None = None,
+        **lists: Any,
     ) -> Tensor:
+        given = Given(target, relevance, weight, label_smoothing)
+        arrangement = arranged(self._operands, name, x, **lists)
         caller = f"{self._operands.name}.{name}"
         moved = arrangement.keys(x)
         samples = moved.shape[:-1]
@@ -371,21 +318,13 @@ class Sorter(Operator):
                 return as_loss(losses, x)
         return reduced(losses.reshape(samples), weight, reduction, x)
 
-    @by_samples(Axes.FIRST)
+    @by_samples(Axes.FIRST, options=LossOptions)
     def cross_entropy(
         self,
         x: Tensor,
         target: Target | None = None,
         steepness: Steepness = None,
-        *,
-        relevance: Tensor | None = None,
-        weight: Tensor | None = None,
-        label_smoothing: float = 0.0,
-        reduction: str = "mean",
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        group: ProcessGroup | None = None,
+        **options: Unpack[LossOptions],
     ) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
 
@@ -408,25 +347,15 @@ class Sorter(Operator):
         >>> bool(x.grad[1] < 0 < x.grad[2])  # the second score should grow, the third should fall
         True
         """
-        given = Given(target, relevance, weight, label_smoothing)
-        arrangement = arranged(self._operands, "cross_entropy", x, dim, lengths, mask)
-        return self._loss("cross_entropy", x, given, steepness, reduction, arrangement, group)
+        return self._loss("cross_entropy", x, target, steepness, **options)
 
-    @by_samples(Axes.FIRST)
+    @by_samples(Axes.FIRST, options=LossOptions)
     def binary_cross_entropy(
         self,
         x: Tensor,
         target: Target | None = None,
         steepness: Steepness = None,
-        *,
-        relevance: Tensor | None = None,
-        weight: Tensor | None = None,
-        label_smoothing: float = 0.0,
-        reduction: str = "mean",
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        group: ProcessGroup | None = None,
+        **options: Unpack[LossOptions],
     ) -> Tensor:
         """Return the binary cross entropy between P and the true permutation matrix.
 
@@ -445,50 +374,21 @@ class Sorter(Operator):
         >>> bool(op.binary_cross_entropy(x, torch.tensor([3, 1, 2, 0]), steepness=50.0) < 0.01)
         True
         """
-        given = Given(target, relevance, weight, label_smoothing)
-        arrangement = arranged(self._operands, "binary_cross_entropy", x, dim, lengths, mask)
-        return self._loss("binary_cross_entropy", x, given, steepness, reduction, arrangement, group)
+        return self._loss("binary_cross_entropy", x, target, steepness, **options)
 
     @overload
     def hard_sort(
-        self,
-        x: Tensor,
-        dim: int = -1,
-        *,
-        descending: bool = False,
-        values_only: Literal[False] = False,
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
+        self, x: Tensor, dim: int = -1, *, values_only: Literal[False] = False, **options: Unpack[SortOptions]
     ) -> Sorted: ...
 
     @overload
     def hard_sort(
-        self,
-        x: Tensor,
-        dim: int = -1,
-        *,
-        descending: bool = False,
-        values_only: Literal[True],
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
+        self, x: Tensor, dim: int = -1, *, values_only: Literal[True], **options: Unpack[SortOptions]
     ) -> Tensor: ...
 
-    @by_samples(Axes.OF_X)
+    @by_samples(Axes.OF_X, options=SortOptions)
     def hard_sort(
-        self,
-        x: Tensor,
-        dim: int = -1,
-        *,
-        descending: bool = False,
-        values_only: bool = False,
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
+        self, x: Tensor, dim: int = -1, *, values_only: bool = False, **options: Unpack[SortOptions]
     ) -> Sorted | Tensor:
         """Return exactly sorted values and indices, as torch.sort(stable=True).
 
@@ -515,8 +415,7 @@ class Sorter(Operator):
         >>> values, indices
         (tensor([3, 2, 1, 0]), tensor([0, 2, 1, 3]))
         """
-        arrangement = arranged(self._operands, "hard_sort", x, dim, lengths, mask, fill)
-        return self._hard("hard_sort", x, dim, descending, values_only, index_dtype, arrangement)
+        return self._hard("hard_sort", x, dim, values_only, **options)
 
 
 def _all_ranks(device: torch.device, n: int, dtype: torch.dtype) -> Tensor:

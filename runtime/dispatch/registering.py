@@ -8,8 +8,7 @@ refused inside torch.func, and silently zero in forward mode.
 from __future__ import annotations
 
 import functools
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -20,12 +19,6 @@ from nsc.runtime.dispatch.ways import Way, way_of
 
 # A function of the keys that a call has left, and of the operator's arguments.
 AutogradKernel = Callable[..., Any]
-
-# A function of the operator's arguments, its tensors as DTensor sees them.
-SampleAxes = Callable[..., Sequence[int]]
-
-# Operators whose sharding rules wait for the first DTensor: their names, and their axes of samples.
-_without_sharding_rule: dict[str, SampleAxes] = {}
 
 _library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
 
@@ -38,7 +31,6 @@ def register_operator(
     fake: Callable[..., Any],
     vmap: Callable[..., Any],
     autograd: AutogradKernel,
-    sample_axes: SampleAxes,
 ) -> None:
     """Define the operator `torch.ops.nsc.NAME`.
 
@@ -50,8 +42,6 @@ def register_operator(
         vmap: takes the operator, then what torch.library.register_vmap gives.
         autograd: returns the results with their derivatives, of every order and in forward mode too. It
             calls `below` for the values.
-        sample_axes: returns the axes of samples, which are the same in all tensors and results. Processes may
-            share a DTensor out along one of them.
 
     Raises:
         PackageError: a deployed library was loaded before nsc.
@@ -64,36 +54,10 @@ def register_operator(
     _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
     for device, implementation in implementations.items():
         _library.impl(name, implementation, device.upper())
-    _without_sharding_rule[name] = sample_axes
-
-    def with_sharding_rules(keyset: Any, *args: Any) -> Any:
-        if _without_sharding_rule and "torch.distributed.tensor" in sys.modules:
-            _register_sharding_rules()
-        return autograd(keyset, *args)
-
-    _library.impl(name, with_sharding_rules, "Autograd", with_keyset=True)
+    _library.impl(name, autograd, "Autograd", with_keyset=True)
     torch.library.register_fake(f"nsc::{name}", fake, lib=_library)
     mapped = functools.partial(vmap, getattr(torch.ops.nsc, name))
     torch.library.register_vmap(f"nsc::{name}", mapped, lib=_library)
-
-
-def _register_sharding_rules() -> None:
-    """Register how DTensors may be sharded. A program without DTensors never imports their module."""
-    from torch.distributed.tensor import Replicate, Shard
-    from torch.distributed.tensor.experimental import register_sharding
-
-    while _without_sharding_rule:
-        name, sample_axes = _without_sharding_rule.popitem()
-        operator = getattr(torch.ops.nsc, name).default
-        results = len(operator._schema.returns)
-
-        def rule(*args: Any, sample_axes: SampleAxes = sample_axes, results: int = results) -> Any:
-            ways = [Replicate(), *map(Shard, sample_axes(*args))]
-            return [
-                ([way] * results, [way if hasattr(each, "shape") else None for each in args]) for way in ways
-            ]
-
-        register_sharding(operator)(rule)
 
 
 def below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:

@@ -382,5 +382,4 @@ for _name, _schema, _of, _fake, _function, _by_reference in (
         fake=_fake,
         vmap=_vmap,
         autograd=_autograd_kernel(_name, _function, _by_reference),
-        sample_axes=lambda *args: (0,),
     )

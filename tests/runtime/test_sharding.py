@@ -122,6 +122,7 @@ def check_axes(dim: int, places: tuple[int, int], shape: tuple[int, ...]) -> Non
             *op.sort_with_permutation(x, to(steepness), dim=dim, lengths=to(lengths)),
             *op.topk(x, 2, dim=dim),
             op.rank(x, dim=dim),
+            op.hard_sort(x, dim).values,
             op.cross_entropy(
                 x, relevance=x.detach().square(), dim=dim, lengths=to(lengths), reduction="none"
             ),
@@ -170,35 +171,6 @@ def test_operands_of_other_placements(world):
     world.run(check_placements)
 
 
-def check_operators(is_compiled: bool) -> None:
-    from torch.distributed.tensor import Shard
-
-    op, median = nsc.compile("bitonic", 8, dtypes=("float64",)), nsc.compile_filter(3)
-    spec, ops = op.kernel.spec, torch.ops.nsc
-    x, images, steepness = random(4, 8), random(4, 6, 5), torch.full((4,), 3.0, dtype=DOUBLE)
-    calls = [
-        (x, lambda x, s: ops.relax(x, s, None, "permutation", spec)[1]),
-        (x, lambda x, s: ops.loss(x, s, x.detach().argsort(-1).argsort(-1), "cross_entropy", spec)[0]),
-        (x, lambda x, s: ops.exact_sort(x, -1, False, False, spec)[0]),
-        (x, lambda x, s: ops.exact_values(x, 1, True, spec)),
-        (images, lambda x, s: ops.filter(x, median._key, "reflect", 0.0, 0, [0, 0])),
-    ]
-    for operand, call in calls:
-        called = torch.compile(call, fullgraph=True, backend="aot_eager") if is_compiled else call
-        leaf, sharded = operand.clone().requires_grad_(), shared(operand, Shard(0)).requires_grad_()
-        expected, found = call(leaf, steepness), called(sharded, shared(steepness, Shard(0)))
-        expected.square().sum().backward()
-        found.square().sum().backward()
-        assert found.placements == (Shard(0),)
-        close(found.full_tensor(), expected)
-        close(sharded.grad.full_tensor(), leaf.grad)
-
-
-@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=COMPILED)])
-def test_the_operators_of_torch_take_dtensors(world, is_compiled):
-    world.run(check_operators, is_compiled)
-
-
 def check_refused() -> None:
     from torch.distributed.tensor import Shard
 
@@ -211,6 +183,10 @@ def check_refused() -> None:
         op.cross_entropy(x, shared(target, Shard(0)))
     with pytest.raises(nsc.OperandError, match="dim must be in"):
         op.sort(sharded, dim=7)
+    with pytest.raises(
+        nsc.OperandTypeError, match="sort has no argument 'steep': it takes x, steepness, dim"
+    ):
+        op.sort(sharded, steep=2.0)
     with pytest.raises(nsc.OperandError, match="no loss 'hinge'"):
         op.loss("hinge", sharded, sharded)
     with pytest.raises(nsc.OperandTypeError, match=r"group must be a ProcessGroup, .* got str"):
@@ -367,87 +343,6 @@ def check_payload() -> None:
 
 def test_columns_of_a_payload_spread_over_processes(world):
     world.run(check_payload)
-
-
-def gathers(call: Any) -> list[int]:
-    """Return how many numbers this process gives to each all-gather of a call."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    found = []
-
-    class Recorded(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if "all_gather_into_tensor" in str(func):
-                found.append(args[0].numel())
-            return func(*args, **(kwargs or {}))
-
-    with Recorded():
-        call()
-    return found
-
-
-# Selections, and how many values of each sample a process gives; None: all.
-SELECTED = {
-    "largest": (nsc.top_k(3), 3),
-    "smallest": (nsc.ranks(2, 0, 1), 3),
-    "in the middle": (nsc.ranks(15, 16), None),
-    "too many": (nsc.top_k(16), None),
-}
-
-
-def check_selected(words: str, dtype: torch.dtype, dim: int) -> None:
-    from torch.distributed.tensor import Replicate, Shard
-
-    select, given = SELECTED[words]
-    op = nsc.compile("bitonic", 32, select=select)
-    x = (4 * random(3, 32)).round()  # with ties, at the ends too
-    if dtype.is_floating_point:
-        x[0, ::5], x[1, 7], x[1, 20] = torch.nan, torch.inf, -torch.inf
-    x = x.to(dtype).movedim(-1, dim)
-    expected = op.hard_select(x, dim)
-    cut = shared(x, Shard(dim % 2))
-    found = op.hard_select(cut, dim)
-    assert found.values.placements == found.indices.placements == (Replicate(),)
-    for each, other in zip(found, expected, strict=True):
-        close(each.full_tensor(), other, equal_nan=True)
-    assert found.indices.dtype == torch.int64
-    alone = op.hard_select(cut, dim, values_only=True, index_dtype=torch.int32)
-    close(alone.full_tensor(), expected.values, equal_nan=True)
-    given = given or 32 // torch.distributed.get_world_size()
-    assert max(gathers(lambda: op.hard_select(cut, dim))) == 3 * given
-    if dtype == DOUBLE and words != "in the middle":
-        leaf, plain = (each.detach().nan_to_num().requires_grad_() for each in (cut, x))
-        op.hard_select(leaf, dim).values.full_tensor().square().sum().backward()
-        op.hard_select(plain, dim).values.square().sum().backward()
-        assert leaf.grad.placements == cut.placements
-        close(leaf.grad.full_tensor(), plain.grad)
-
-
-@pytest.mark.parametrize("words", SELECTED)
-def test_few_values_are_exchanged_of_an_axis_that_is_spread(world, words):
-    for dtype in (torch.float32, DOUBLE, torch.int8):
-        for dim in (-1, 0):
-            world.run(check_selected, words, dtype, dim)
-
-
-def check_selected_of_a_mesh(is_compiled: bool) -> None:
-    from torch.distributed.tensor import Replicate, Shard
-
-    op, x = nsc.compile("bitonic", 32, select=nsc.top_k(3)), random(5, 32)
-    cut = shared(x, Shard(0), Shard(1))
-    found = (torch.compile(op.hard_select, backend="aot_eager") if is_compiled else op.hard_select)(cut)
-    assert found.values.placements == (Shard(0), Replicate())
-    for each, other in zip(found, op.hard_select(x), strict=True):
-        close(each.full_tensor(), other)
-    lengths = torch.tensor([32, 3, 9, 1, 20])
-    found = op.hard_select(cut, lengths=shared(lengths, Shard(0), Replicate()))
-    for each, other in zip(found, op.hard_select(x, lengths=lengths), strict=True):
-        close(each.full_tensor(), other)
-
-
-@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=COMPILED)])
-def test_values_are_exchanged_by_a_dimension_of_a_mesh(world, is_compiled):
-    world.run(check_selected_of_a_mesh, is_compiled)
 
 
 def wait_for_the_others(rank_that_dies: int) -> str:
