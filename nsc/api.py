@@ -181,9 +181,6 @@ def _resolved(request: Request) -> Request:
     """Return the request with the network itself in the place of a file or lists.
 
     Equal resolved requests give equal packages, so a resolved request is a key for compiled operators.
-
-    Raises:
-        NetworkError: the file or the lists hold no network.
     """
     if is_family(request.network):
         return request
@@ -200,10 +197,7 @@ def _kept(key: _Key) -> Operator:
 def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> AnyOperator:
     """Return an operator of the same network that serves another dtype and another device too.
 
-    Args:
-        operator: any operator, loaded ones too; it is returned itself if it serves both.
-        dtype: a dtype of tensors; one that no arithmetic type serves changes nothing.
-        device: a device of tensors; one that no target serves changes nothing.
+    It is the operator itself if it serves both, or if no type and no target of nsc does.
     """
     kernel, name = operator.kernel, str(dtype).removeprefix("torch.")
     reals = [real.name for real in REALS.values() if name in real.serves and name not in kernel.serves]

@@ -201,18 +201,9 @@ def _size_of(m: int, most: int | None) -> int | None:
 
 
 def sorter_for(operator: Sorter | Sizes, caller: str, x: Tensor, dim: int, k: int | None = None) -> Sorter:
-    """Return the sorter for the values of x along an axis; one of Sizes takes fewer values too.
+    """Return the sorter for the values of x along an axis, at least k; one of Sizes takes fewer values too.
 
-    Args:
-        operator: a sorter, or sizes.
-        caller: what was called, for messages.
-        x: a dense tensor.
-        dim: the axis.
-        k: the least number of values; None: as many as x has.
-
-    Raises:
-        OperandTypeError: x is no such tensor, or dim no whole number.
-        OperandError: no such axis, more values than Sizes sort, or none.
+    Errors are those of a call: about x, its axis, and how many values Sizes sort.
     """
     if isinstance(operator, Sorter):
         return operator

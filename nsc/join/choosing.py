@@ -160,13 +160,9 @@ def serve(
 
     Args:
         find: returns the call's kind; None: no kernel can serve it.
-        samples: how many the call has.
-        values: how many the samples have together.
+        samples, values: how many the call has.
         call: does the work by a kernel, or by the peer if that is None.
         by_peer: runs the peer on about this share of the samples, and returns their number.
-
-    Raises:
-        ToolchainError, BuildError: in a block of `prepare`, if the kernel cannot be built.
     """
     is_large = samples >= LEAST_SAMPLES and values >= LEAST_VALUES
     kind = find() if is_large or _prepared else None

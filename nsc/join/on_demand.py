@@ -84,14 +84,9 @@ class _Task(Generic[Function]):
 def exact_kind(
     n: int, ranks: tuple[int, ...] | None, dtype: str, has_indices: bool, peer: str = "NumPy"
 ) -> Kind[ExactFunction]:
-    """Return the calls of the exact kernel for a task.
+    """Return the calls of the exact kernel for n values, some ranks (None: all) and a type.
 
-    Args:
-        n: values of a sample, 1 … MOST.
-        ranks: the results, in this order; None: all values, sorted.
-        dtype: a key of ELEMENTS.
-        has_indices: whether calls ask for places too; calls with and without them are timed separately.
-        peer: the library whose time is compared: NumPy, torch or bottleneck.
+    Calls with and without indices are timed separately. The peer is NumPy, torch or bottleneck.
     """
 
     def load(library: Path, said: dict[str, Any]) -> ExactFunction:
@@ -114,15 +109,7 @@ def exact_kind(
 
 @cache
 def exact_kernel(n: int, select: Selection | None = None) -> ExactKernel:
-    """Return the exact kernel for n values.
-
-    Args:
-        n: values of a sample, at least 1.
-        select: the selection; None: all values, sorted.
-
-    Raises:
-        NetworkError, PropertyError, UnprovedError: as `compile_exact`.
-    """
+    """Return the exact kernel for n values; errors as `compile_exact`."""
     # Imported late: most calls find their kernel without the compiler of networks.
     from nsc.compiler.exact.compiling import compile_exact
     from nsc.join.budget import budget_of
@@ -163,14 +150,7 @@ def filter_kind(window: Window, dtype: str, channels: int) -> Kind[FilterFunctio
 def rolling_kind(
     size: int, ranks: tuple[int, ...], dtype: str, has_bottleneck: bool
 ) -> Kind[tuple[FilterFunction, ...]]:
-    """Return the calls of filters for some ranks of windows along one axis.
-
-    Args:
-        size: of the windows.
-        ranks: the ranks; each has its own filter.
-        dtype: a key of ELEMENTS.
-        has_bottleneck: whether bottleneck is the peer, which is faster than NumPy.
-    """
+    """Return the calls of filters for ranks of windows along one axis; the peer is bottleneck or NumPy."""
     tasks = [_filter_task(Window(1, 1, size, rank), dtype, channels=1) for rank in ranks]
 
     def kept() -> tuple[FilterFunction, ...] | None:
@@ -191,11 +171,7 @@ def filter_kernel(window: Window) -> FilterKernel:
 
 @cache
 def compiled_filter(window: Window) -> CompiledFilter:
-    """Return the filter of a window, proved.
-
-    Raises:
-        UnprovedError: as `compile_filter`.
-    """
+    """Return the filter of a window, proved; errors as `compile_filter`."""
     # Imported late: most calls find their filter without the compiler of networks.
     from nsc.compiler.windows.compiling import compile_filter
     from nsc.join.budget import budget_of
@@ -205,12 +181,7 @@ def compiled_filter(window: Window) -> CompiledFilter:
 
 @cache
 def kernel_of_first_wires(spec: str, count: int) -> Kernel:
-    """Return the kernel of the first wires of a registered kernel that sorts, which the engine runs.
-
-    Args:
-        spec: the kernel's name in the process.
-        count: how many wires.
-    """
+    """Return the kernel of the first wires of a registered kernel that sorts, which the engine runs."""
     from nsc.compiler.driver import compile_again, prove
     from nsc.compiler.formats import parse_network
     from nsc.compiler.passes import first_wires

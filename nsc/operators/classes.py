@@ -37,10 +37,7 @@ def sizes_of(n: int) -> tuple[int, ...]:
 def classes_of(kernel: Kernel, counts: Tensor, routing: str) -> Classes:
     """Return the size classes of a call on plain tensors; the whole network's alone if no other pays.
 
-    Args:
-        kernel: the whole network's kernel, which sorts.
-        counts: (batch,), how many entries each sample has; they stand in front.
-        routing: a key of ROUTINGS.
+    `counts`, (batch,), says how many entries, which stand in front, each sample has.
     """
     whole = (SizeClass(kernel, None, counts),)
     if len(counts) * _work(kernel, kernel.n, routing) < _WORTH:

@@ -49,20 +49,9 @@ def hard_sort(
     values_only: bool,
     index_dtype: torch.dtype,
 ) -> Sorted | Tensor:
-    """Sort or select along an axis; ties keep their order, and NaN is larger than every number.
+    """Sort or select along an axis, as the caller's kernel says; arguments and errors as `Sorter.hard_sort`.
 
-    Args:
-        caller: the method that was called, for messages.
-        kernel: the caller's kernel; it says how many values are sorted, and which ranks are the results.
-        x: values along the axis.
-        dim: the axis.
-        descending: whether the largest value, or NaN, comes first; only where all ranks are results.
-        values_only: whether to return values alone: -0 may come before 0, and NaN may lose its sign.
-        index_dtype: int64 or int32.
-
-    Raises:
-        OperandTypeError: a dtype of x that is not in ELEMENTS, or another index_dtype.
-        OperandError: no such axis, or another number of values along it.
+    Only a kernel that sorts takes `descending`.
     """
     axis = _checked_axis(caller, x, kernel.n, dim)
     if index_dtype not in (torch.int64, torch.int32):

@@ -158,15 +158,7 @@ class Filter(Packaged):
 
 
 def checked_options(name: str, dtype: torch.dtype, mode: str, cval: float) -> float:
-    """Check mode and cval; return cval as a Python number, an integer for an integer dtype.
-
-    Args:
-        name: the filter's name, for messages.
-        dtype, mode, cval: as in a call.
-
-    Raises:
-        OperandError: an unknown mode, or a cval that the dtype does not have.
-    """
+    """Check mode and cval; return cval as a Python number, an integer for an integer dtype."""
     if not is_name(mode, MODES):
         raise OperandError(f"{name}: mode must be one of {', '.join(MODES)}, got {mode!r}")
     number = float(cval) if isinstance(cval, bool) and dtype == torch.bool else real(cval)

@@ -40,13 +40,9 @@ class Operands:
         # Dtype of a tensor to the arithmetic type that serves it.
         self._serves = {getattr(torch, name): getattr(torch, real) for name, real in kernel.serves.items()}
 
-    def check_dense(self, method: str, what: str, value: Any) -> None:
-        """Raise OperandTypeError unless an argument is a tensor with dense memory."""
-        check_dense(f"{self.name}.{method}", what, value)
-
     def check_payload(self, method: str, x: Tensor, payload: Tensor) -> None:
         """Raise an error unless a payload holds floating-point numbers, a row for each value of x."""
-        self.check_dense(method, "payload", payload)
+        check_dense(f"{self.name}.{method}", "payload", payload)
         if not payload.dtype.is_floating_point:
             raise OperandTypeError(
                 f"{self.name}.{method}: payload must have a floating-point dtype, got {payload.dtype}: "
@@ -59,14 +55,8 @@ class Operands:
             )
 
     def axis(self, method: str, x: Tensor, dim: int) -> tuple[int | None, int | None]:
-        """Check x and return the axis that a call sorts along, and for how many wires x is arranged.
-
-        Arguments and errors as `axis_of` and `check_dense` have them.
-
-        Returns:
-            The axis from 0 on, None for the last; and the result of `wires_for`.
-        """
-        self.check_dense(method, "x", x)
+        """Check x; return the axis, None for the last, that a call sorts along, and what `wires_for` says."""
+        check_dense(f"{self.name}.{method}", "x", x)
         if self._takes_fewer:
             axis = axis_of(f"{self.name}.{method}", x, None, dim)
             wires = self.wires_for(x.shape[axis] if x.dim() else 1)
@@ -83,13 +73,7 @@ class Operands:
         return None if is_whole or not self._takes_fewer else self._n
 
     def keys(self, method: str, x: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return x as (batch, n), in the arithmetic type that serves a dtype.
-
-        Args:
-            method: the method that was called, for messages.
-            x: a dense tensor.
-            dtype: the dtype of x, or a wider one.
-        """
+        """Return x as (batch, n), in the arithmetic type that serves a dtype: that of x, or a wider one."""
         if x.shape[-1] != self._n:
             raise _wrong_length(f"{self.name}.{method}", x.shape[-1], "on its last axis", self._n)
         if not self._devices[x.device]:
@@ -105,14 +89,9 @@ class Operands:
         return cast(x if x.dim() == 2 else x.reshape(-1, self._n), arithmetic)
 
     def payload(self, method: str, payload: Tensor, routing: str, x: Tensor, keys: Tensor) -> Tensor:
-        """Return a payload with its samples in one axis, in the arithmetic type if it is of floats.
+        """Return a payload as a kernel takes it: its samples in one axis, floats in the keys' type.
 
-        Args:
-            method: the method that was called, for messages.
-            payload: it has the leading axes of x, or none if all samples share it.
-            routing: a key of ROUTINGS.
-            x: (…, n), from which the keys were made.
-            keys: what `keys` returned.
+        It has the leading axes of x, or none if all samples share it.
         """
         if payload.device != x.device:
             check_device(f"{self.name}.{method}", x, "the other tensor", payload)
@@ -134,15 +113,7 @@ class Operands:
         )
 
     def steepness(self, method: str, steepness: Steepness, keys: Tensor, way: Way, x: Tensor) -> Tensor:
-        """Return the steepness as (batch,), one value expanded to the batch, in the dtype of the keys.
-
-        Args:
-            method: the method that was called, for messages.
-            steepness: as users pass it.
-            keys: what `keys` returned.
-            way: the call's way.
-            x: (…, n), from which the keys were made.
-        """
+        """Return the steepness as (batch,), one value expanded to the batch, in the dtype of the keys."""
         if steepness is None:
             steepness = self._default_steepness
         if type(steepness) is float and way is PLAIN and not keys.is_cuda:
@@ -178,7 +149,7 @@ class Operands:
     def _check_steepness_tensor(
         self, method: str, steepness: Tensor, keys: Tensor, leading: torch.Size
     ) -> None:
-        self.check_dense(method, "steepness", steepness)
+        check_dense(f"{self.name}.{method}", "steepness", steepness)
         is_wrong = steepness.dtype.is_complex or steepness.dtype == torch.bool
         if is_wrong or not _can_expand(steepness.shape, leading):
             what = f"a tensor of {steepness.dtype} and shape {tuple(steepness.shape)}"
@@ -204,13 +175,7 @@ class Operands:
 
 
 def check_dense(caller: str, what: str, value: Any) -> None:
-    """Raise OperandTypeError unless an argument is a tensor with dense memory.
-
-    Args:
-        caller: what was called, for messages.
-        what: the argument's name.
-        value: the argument.
-    """
+    """Raise OperandTypeError unless an argument of a caller is a tensor with dense memory."""
     if not isinstance(value, Tensor):
         raise OperandTypeError(
             f"{caller}: {what} must be a tensor, got {type(value).__name__}{_advice(value)}"
@@ -236,15 +201,9 @@ def _can_expand(shape: torch.Size, leading: torch.Size) -> bool:
 def axis_of(caller: str, x: Tensor, n: int | None, dim: int) -> int:
     """Return an axis as a number from 0 on; 0 for a tensor without axes, which is one value.
 
-    Args:
-        caller: the operator's method, for messages.
-        x: n values along the axis.
-        n: how many values the operator takes; None: any number.
-        dim: the axis; a negative one counts from the end.
-
     Raises:
         OperandTypeError: a dim that is not a whole number.
-        OperandError: no such axis, or another number of values along it.
+        OperandError: no such axis, or another number of values along it than n, unless that is None.
     """
     number, axes = whole(dim), max(1, x.dim())
     if number is None:

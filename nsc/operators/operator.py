@@ -166,13 +166,7 @@ class Operator(Packaged):
     ) -> tuple[Tensor, Tensor]:
         """Check, fold the leading shape into a batch, run, unfold.
 
-        Args:
-            method: the method that was called, for messages.
-            x: as users pass it, a tensor.
-            arrangement: the call's arrangement.
-            steepness: as users pass it.
-            routing: a key of ROUTINGS.
-            payload: as a kernel takes it, but with the leading axes of x, or none if all samples share it.
+        A payload is as a kernel takes it, but with the leading axes of x, or none if all samples share it.
 
         Returns:
             The values, for the selected or wanted ranks if there are such; and the routed tensor: the values

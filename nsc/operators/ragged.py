@@ -33,13 +33,7 @@ class Ragged:
     def rows_of(self, caller: str, name: str, given: Any) -> Any:
         """Return an operand beside these lists: lists as rows, a pair of lists as a pair, else as it is.
 
-        Args:
-            caller: the operator's method, for messages.
-            name: the operand's name, for messages.
-            given: the operand.
-
-        Raises:
-            OperandError: another number of lists, or lists of other lengths.
+        Another number of lists, or lists of other lengths, are refused.
         """
         ragged = ragged_of(caller, name, given)
         if ragged is None:
@@ -55,11 +49,7 @@ class Ragged:
         return ragged.padded
 
     def check_alone(self, caller: str, lengths: Any, mask: Any) -> None:
-        """Refuse lengths or a mask beside lists, which have their own lengths.
-
-        Raises:
-            OperandError: one of them is given.
-        """
+        """Refuse lengths or a mask beside lists, which have their own lengths."""
         if lengths is not None or mask is not None:
             name = "mask" if lengths is None else "lengths"
             raise OperandError(

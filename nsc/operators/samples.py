@@ -134,13 +134,7 @@ class Lists:
         return self.is_entry & (ranks >= self.counts.unsqueeze(-1) - k)
 
     def in_front(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
-        """Return an operand with the entries in front and another number in the other places.
-
-        Args:
-            operand: (…, n), or (…, n, m).
-            other: the number.
-            columns: how many axes stand behind the entries.
-        """
+        """Return an operand, (…, n) and axes of columns, with the entries in front of a number."""
         if self.order is not None:
             order = _with_columns(self.order, columns).expand(operand.shape)
             operand = gathered(operand, order, -1 - columns)
@@ -149,9 +143,7 @@ class Lists:
     def of_rows(self, rows: Tensor, is_there: Tensor | None = None) -> Tensor:
         """Return rows of P, with 0 in rows of ranks that a sample does not have, and in columns of no entry.
 
-        Args:
-            rows: (…, k, n).
-            is_there: (…, k), which of the ranks a sample has; None: all n ranks have a row.
+        `is_there`, (…, k), says which of k ranks a sample has; None: all n ranks have a row.
         """
         is_rank = self.is_entry if is_there is None else is_there
         return torch.where(is_rank.unsqueeze(-1) & self.is_entry.unsqueeze(-2), rows, 0)
@@ -177,13 +169,7 @@ class Arrangement(NamedTuple):
     is_straight: bool = False
 
     def at_end(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
-        """Return an operand as a kernel takes it.
-
-        Args:
-            operand: it has the axes of x, then axes of columns.
-            other: the number where no entry takes part.
-            columns: the number of axes of columns.
-        """
+        """Return an operand, which has the axes of x and then axes of columns, as a kernel takes it."""
         if self.axis is not None:
             operand = operand.movedim(self.axis, -1 - columns) if self.exists else operand.unsqueeze(0)
         if self.missing is not None:
@@ -209,13 +195,7 @@ class Arrangement(NamedTuple):
         return self.lists.of_rows(shares)
 
     def of_ranks(self, result: Tensor, columns: int = 0, is_there: Tensor | None = None) -> Tensor:
-        """Return a result that has a number for each rank, or axes of columns, arranged as x is.
-
-        Args:
-            result: (…, n), or (…, k) of some ranks.
-            columns: the number of axes of columns.
-            is_there: (…, k), which of some ranks a sample has; None: the result has all ranks.
-        """
+        """Return a result, (…, n) of ranks or (…, k) of those that `is_there` is about, arranged as x is."""
         if self.lists is not None:
             is_rank = self.lists.is_entry if is_there is None else is_there
             result = filled(result, _with_columns(is_rank, columns), self.fill)
@@ -232,9 +212,7 @@ class Arrangement(NamedTuple):
     def of_rows(self, rows: Tensor, is_there: Tensor | None = None) -> Tensor:
         """Return P, or some of its rows, with one column per entry of x. Rank and entry stay its last axes.
 
-        Args:
-            rows: P, with 0 for ranks and entries that a sample does not have; or rows of some ranks.
-            is_there: which of these ranks a sample has; None: the rows are P.
+        P has 0 for ranks and entries that a sample does not have. `is_there` is about the ranks of rows.
         """
         if self.lists is None:
             return rows
@@ -293,15 +271,7 @@ def arranged(
 def arrangement_of(
     caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float, n: int | None = None
 ) -> Arrangement:
-    """Return how the tensors of a call are arranged.
-
-    Args:
-        caller: the operator's method, for messages.
-        x: a tensor with the axis.
-        axis: as in `Arrangement`.
-        lengths, mask: as in `lists_of`; a mask has the axes of x.
-        fill: as in `Arrangement`.
-        n: number of wires, at least as many as x has values; None: as many.
+    """Return how the tensors of a call are arranged; `n` wires are at least as many as x has values.
 
     Raises:
         OperandTypeError, OperandError: as in `lists_of`.

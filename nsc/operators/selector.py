@@ -108,15 +108,8 @@ class Selector(Operator):
     ) -> Tensor:
         """Return the ranks' rows of P @ payload: the payload's rows, softly selected by the keys x.
 
-        Args:
-            x: (…, n) keys.
-            payload: (…, n, m): the shape of x, then m columns.
-            steepness: see the class.
-            dim: the axis of x, and of the payload, to sort along.
-            lengths, mask, fill, straight_through: see the class.
-
-        Returns:
-            (…, k, m), of the wider dtype of x and payload; differentiable in both.
+        The payload is (…, n, m): the shape of x, then m columns. The result is (…, k, m), of the wider dtype
+        of x and payload; differentiable in both.
 
         >>> import nsc
         >>> op, x = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3)), torch.tensor([3.0, 1.0, 2.0, 0.0])
@@ -180,10 +173,8 @@ class Selector(Operator):
             x: (…, n) scores.
             target: (…, k, n) floating-point numbers in 0 … 1, what the rows of `select_with_rows` should be,
                 in their order. It may need a gradient.
-            steepness: see the class.
             weight: the weight of each sample, of the shape of x without its sorted axis.
             reduction: over samples: mean, sum, or none for the loss of each sample.
-            dim: the axis of x to sort along; rows have their two axes at the end.
             lengths, mask: which inputs take part, see the class. Ranks that a sample does not have do not
                 count, nor does a sample that has none of the ranks.
 
@@ -262,18 +253,7 @@ class Selector(Operator):
 
 
 def _check_shares(caller: str, x: Tensor, target: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a target that does not hold shares for the rows of a call.
-
-    Args:
-        caller: the operator's method, for messages.
-        x: as users pass it.
-        target: the target, which is checked.
-        shape: (…, k, n), the shape of the rows.
-
-    Raises:
-        OperandTypeError: no floating-point numbers, or no tensor.
-        OperandError: another shape or device than the rows, or numbers outside 0 … 1.
-    """
+    """Refuse a target that does not hold shares for the rows of a call, which have a shape."""
     check_dense(caller, "target", target)
     if not target.dtype.is_floating_point:
         raise OperandTypeError(

@@ -281,14 +281,7 @@ _STRIPE = 64
 def loss_of_group(caller: str, group: ProcessGroup, way: Way, call: Call) -> Tensor:
     """Return the losses of samples; the processes of a group share out the columns of P.
 
-    Args:
-        caller: the operator's method, for messages.
-        group: processes that make this call, each with all of its operands.
-        way: the call's way.
-        call: a call of a loss.
-
-    Raises:
-        OperandTypeError, OperandError: as in `_check_group`.
+    All processes make this call, with all of its operands. Errors as in `_check_group`.
     """
     _check_group(caller, group)
     x, steepness = _grads_summed(group, call.x, call.steepness)
@@ -299,12 +292,7 @@ def loss_of_group(caller: str, group: ProcessGroup, way: Way, call: Call) -> Ten
 
 
 def _check_group(caller: str, group: object) -> None:
-    """Refuse anything but a group of processes that this process is in.
-
-    Raises:
-        OperandTypeError: not a group.
-        OperandError: a group without this process.
-    """
+    """Raise an error for anything but a group of processes that this process is in."""
     from torch.distributed import GroupMember, ProcessGroup, get_rank
 
     is_outside = group is GroupMember.NON_GROUP_MEMBER
@@ -318,16 +306,10 @@ def _check_group(caller: str, group: object) -> None:
 
 
 def _columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Tensor, Tensor | None]:
-    """Return the target of a loss for the columns of this process.
+    """Return the target of a loss for the columns of this process, in which no other items count.
 
-    Args:
-        group: processes that share out the columns of P.
-        payload: the target, as the routing takes it.
-        routing: a key of ROUTINGS, a loss.
-
-    Returns:
-        The target, in which no other items count. For a target of ranks, whose items all count the same, also
-        the share of a sample's items that this process has, (batch,).
+    For a target of ranks, whose items all count the same, also return the share of a sample's items that this
+    process has, (batch,).
     """
     own = _own_columns(group, payload.shape[-1], payload.device)
     if ROUTINGS[routing].payload is not Payload.TARGET:

@@ -148,14 +148,8 @@ class Sorter(Operator):
     ) -> Tensor:
         """Return P @ payload: the payload softly sorted by the keys x, differentiable in both.
 
-        Args:
-            x: (…, n) keys.
-            payload: (…, n, m): the shape of x, then m columns.
-            steepness: see the class.
-            dim: the axis of x, and of the payload, to sort along.
-
-        Returns:
-            A tensor of the payload's shape, of the wider dtype of x and payload.
+        The payload is (…, n, m): the shape of x, then m columns. The result has its shape, and the wider
+        dtype of x and payload.
 
         >>> import nsc
         >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])

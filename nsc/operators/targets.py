@@ -87,13 +87,7 @@ class Given(NamedTuple):
 
 
 def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement: Arrangement) -> None:
-    """Refuse arguments that are no target of x; its sorted axis is the last of `keys`.
-
-    Raises:
-        OperandTypeError: a dtype that does not fit, or no tensor.
-        OperandError: neither or both of target and relevance, another shape or device than x, a smoothing
-            that is no number in 0 … 1, or one beside another target than ranks.
-    """
+    """Refuse arguments that are no target of x; its sorted axis is the last of `keys`."""
     target, relevance, weight, smoothing = given
     if (target is None) == (relevance is None):
         both = "both are given" if relevance is not None else "got neither"
@@ -132,12 +126,7 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
 
 
 def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: bool = False) -> None:
-    """Refuse labels that are not a real number for each entry of x.
-
-    Raises:
-        OperandTypeError: complex numbers, booleans unless they are taken, or no tensor.
-        OperandError: another shape or device than x.
-    """
+    """Refuse labels that are not a real number for each entry of x."""
     check_dense(caller, name, labels)
     if labels.dtype.is_complex or (labels.dtype == torch.bool and not takes_bool):
         raise OperandTypeError(f"{caller}: {name} must hold real numbers, got {labels.dtype}")
@@ -147,12 +136,7 @@ def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: boo
 def check_weight(
     caller: str, x: Tensor, weight: Any, samples: tuple[int, ...], of_items: bool = False
 ) -> None:
-    """Refuse anything but a weight for each sample or, with `of_items`, for each item of x.
-
-    Raises:
-        OperandTypeError: no floating-point numbers, or no tensor.
-        OperandError: a weight of another shape, one that needs a gradient, or one on another device than x.
-    """
+    """Refuse anything but a weight for each sample or, with `of_items`, for each item of x."""
     check_dense(caller, "weight", weight)
     if not weight.dtype.is_floating_point:
         raise OperandTypeError(f"{caller}: weight must have a floating-point dtype, got {weight.dtype}")
@@ -168,11 +152,7 @@ def check_weight(
 
 
 def check_reduction(caller: str, reduction: object) -> None:
-    """Refuse an unknown reduction.
-
-    Raises:
-        OperandError: it is unknown.
-    """
+    """Raise OperandError for an unknown reduction."""
     if reduction is not PARTS and reduction not in REDUCTIONS:
         raise OperandError(
             f"{caller}: {argument('reduction')} must be one of {', '.join(REDUCTIONS)}, got {reduction!r}"
@@ -232,11 +212,7 @@ def _shape_in_words(x: Tensor, shape: tuple[int, ...]) -> str:
 
 
 def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:
-    """Refuse ranks (batch, n) beyond the entries that take part and, with `may_repeat`, repeated ranks.
-
-    Raises:
-        OperandError: there are such ranks.
-    """
+    """Refuse ranks (batch, n) beyond the entries that take part and, with `may_repeat`, repeated ranks."""
     n = ranks.shape[-1]
     counts = n if arrangement.lists is None else arrangement.lists.counts.reshape(-1, 1)
     is_wrong = bool((ranks >= counts).any())
@@ -259,19 +235,9 @@ def operand_of(
     samples: torch.Size,
     is_seen: bool,
 ) -> Operand:
-    """Return a target as a routing takes it, its samples in one axis.
+    """Return a target, which `check_given` let pass, as a routing takes it, its samples in one axis.
 
-    Args:
-        caller: the operator's method, for messages.
-        loss: the loss's name.
-        given: the arguments, which `check_given` let pass.
-        arrangement: the call's arrangement.
-        dtype: the arithmetic type of the call.
-        samples: the shape of the samples.
-        is_seen: whether ranks may be looked at.
-
-    Raises:
-        OperandError: as in `_check_ranks`.
+    `is_seen` says whether ranks may be looked at. Ranks that no entry can have are refused.
     """
     target, _, weight, smoothing = given
     of_items = weight is not None and weight.dim() > len(samples)

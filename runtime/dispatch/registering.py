@@ -17,9 +17,6 @@ from torch import Tensor
 from nsc.errors import PackageError
 from nsc.runtime.dispatch.ways import Way, way_of
 
-# A function of the keys that a call has left, and of the operator's arguments.
-AutogradKernel = Callable[..., Any]
-
 _library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
 
 
@@ -30,7 +27,7 @@ def register_operator(
     *,
     fake: Callable[..., Any],
     vmap: Callable[..., Any],
-    autograd: AutogradKernel,
+    autograd: Callable[..., Any],
 ) -> None:
     """Define the operator `torch.ops.nsc.NAME`.
 
@@ -40,8 +37,8 @@ def register_operator(
         implementations: type of device to the function that computes it there.
         fake: returns its results without values.
         vmap: takes the operator, then what torch.library.register_vmap gives.
-        autograd: returns the results with their derivatives, of every order and in forward mode too. It
-            calls `below` for the values.
+        autograd: takes the keys that a call has left, then the operator's arguments; returns the results with
+            their derivatives, of every order and in forward mode too. It calls `below` for the values.
 
     Raises:
         PackageError: a deployed library was loaded before nsc.

@@ -21,7 +21,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from nsc.errors import OperandError
 from nsc.runtime.dispatch import by_class
-from nsc.runtime.dispatch.registering import AutogradKernel, below, register_operator
+from nsc.runtime.dispatch.registering import below, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, Way, is_written_out, way_of
 from nsc.runtime.relaxed import reference
 from nsc.runtime.relaxed.call import Call, has_gradient, output_shapes
@@ -31,12 +31,7 @@ from nsc.runtime.relaxed.devices import BY_DEVICE, DEVICES, Implementation
 
 
 def relax(way: Way, call: Call) -> tuple[Tensor, Tensor | None]:
-    """Run the keys pass and a routing; see `Implementation.relax` for the results.
-
-    Args:
-        way: the way of the user's tensors, from which the call's tensors are made.
-        call: the call.
-    """
+    """Run the keys pass and a routing, by the way of the tensors; results as `Implementation.relax`."""
     if way is not PLAIN:
         if is_written_out():
             return reference.relax(call.kernel, call.x, call.steepness, call.payload, call.routing)
@@ -251,14 +246,8 @@ def _loss_by_reference(keyset: Any, *args: Any) -> tuple[Tensor, ...]:
 
 def _autograd_kernel(
     name: str, function: type[_SingleLevelFunction], by_reference: Callable[..., Any]
-) -> AutogradKernel:
-    """Return an operator's kernel for the Autograd key.
-
-    Args:
-        name: the operator's.
-        function: its gradient.
-        by_reference: the operator in differentiable operations of torch, for forward mode.
-    """
+) -> Callable[..., Any]:
+    """Return an operator's kernel for the Autograd key: its gradient, and for forward mode the reference."""
 
     def call(keyset: Any, *args: Any) -> Any:
         if way_of() is Way.FORWARD:

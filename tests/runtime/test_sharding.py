@@ -183,9 +183,7 @@ def check_refused() -> None:
         op.cross_entropy(x, shared(target, Shard(0)))
     with pytest.raises(nsc.OperandError, match="dim must be in"):
         op.sort(sharded, dim=7)
-    with pytest.raises(
-        nsc.OperandTypeError, match="sort has no argument 'steep': it takes x, steepness, dim"
-    ):
+    with pytest.raises(nsc.OperandTypeError, match=r"sort has no argument .steep.: it takes x"):
         op.sort(sharded, steep=2.0)
     with pytest.raises(nsc.OperandError, match="no loss 'hinge'"):
         op.loss("hinge", sharded, sharded)
