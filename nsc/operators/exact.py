@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import torch
@@ -176,13 +175,19 @@ def select_rows(x: Tensor, rank: int) -> Tensor:
 
     An exact kernel selects it on a GPU, torch.sort elsewhere.
     """
-    worker: ExactSort = TorchSort((rank,), not is_written_out())
-    if x.is_cuda and x.shape[-1] <= MOST:
-        from nsc.compiler import selection
-
-        with suppress(UnprovedError):
-            worker = _on_gpu(exact_kernel(x.shape[-1], selection.ranks(rank)), x) or worker
+    worker = _selecting_on_gpu(x, rank) or TorchSort((rank,), not is_written_out())
     return worker.sorted(x, x.dim() - 1, False, None)[0].squeeze(-1)
+
+
+def _selecting_on_gpu(x: Tensor, rank: int) -> ExactSort | None:
+    if not x.is_cuda or x.shape[-1] > MOST:
+        return None
+    from nsc.compiler import selection
+
+    try:
+        return _on_gpu(exact_kernel(x.shape[-1], selection.ranks(rank)), x)
+    except UnprovedError:
+        return None
 
 
 def _exact_sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> tuple[Tensor, Tensor]:

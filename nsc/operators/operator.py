@@ -18,7 +18,7 @@ from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted, hard_sort
 from nsc.operators.operands import Operands, Steepness, kept_or_new, tensor_of, unfolded
-from nsc.operators.samples import AS_IT_IS, Arrangement, arranged, gathered, last_of
+from nsc.operators.samples import AS_IT_IS, Arrangement, Lengths, Mask, arranged, gathered, last_of
 from nsc.runtime.dispatch import relaxed
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.relaxed.call import NO_CLASSES, Call
@@ -252,10 +252,12 @@ class Operator(Packaged):
         values_only: bool,
         descending: bool = False,
         index_dtype: torch.dtype = torch.int64,
-        **lists: Any,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Sorted | Tensor:
         """Sort or select exactly; arguments as `Sorter.hard_sort` has them."""
-        arrangement = arranged(self._operands, method, x, dim, **lists)
+        arrangement = arranged(self._operands, method, x, dim, lengths, mask, fill)
         descending = flag("descending", descending, OperandTypeError)
         values_only = flag("values_only", values_only, OperandTypeError)
         caller = f"{self.name}.{method}"

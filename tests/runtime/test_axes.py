@@ -70,18 +70,18 @@ RETURNS = {
     "selector.binary_cross_entropy": ["loss"],
     "selector.hard_select": ["x", "x"],
 }
-# Of methods that move their axes in the same way one is compiled each day.
-COMPILED = ("sort_with_permutation", "route", "cross_entropy", "hard_sort", "selector.select_with_rows")
+# One of the methods that move their axes in the same way.
+OF_EACH_KIND = ("sort_with_permutation", "route", "cross_entropy", "hard_sort")
 OF_LAYERS = {name: kinds for name, kinds in RETURNS.items() if not name.endswith("call")}
-SHAPES = [(N,), (N, 3), (3, N), (2, N, 3), (N, 2, 3), (2, 3, 5, N), (0, N), (N, 0, 2)]
+SHAPES = [(N,), (3, N), (2, N, 3), (N, 0, 2)]
 CASES = [(shape, dim) for shape in SHAPES for dim in {shape.index(N), shape.index(N) - len(shape)}]
 
 
-def inputs(shape, dim, dtype=torch.float32, *, requires_grad=True):
+def inputs(shape, dim, *, requires_grad=True):
     """Return x, a payload of columns, and a target."""
     random = torch.Generator().manual_seed(0)
-    x = torch.randn(shape, generator=random, dtype=dtype)
-    payload = torch.randn(*shape, 2, generator=random, dtype=dtype)
+    x = torch.randn(shape, generator=random)
+    payload = torch.randn(*shape, 2, generator=random)
     target = torch.rand(shape, generator=random).argsort(dim)
     return x.requires_grad_(requires_grad), payload.requires_grad_(requires_grad), target
 
@@ -133,25 +133,7 @@ def test_layers_call_along_an_axis():
     torch.testing.assert_close(traced(x, 1), SortingNetwork(sorter())(x, dim=1))
 
 
-@pytest.mark.parametrize("method", ["sort_with_permutation", "rank", "route", "topk", "cross_entropy"])
-def test_derivatives_along_an_axis(method):
-    x, payload, target = inputs((2, N, 2), 1, torch.float64)
-    call = called(method)
-
-    def function(x, payload):
-        return call(x, payload, target, dim=1, steepness=1.5)
-
-    assert torch.autograd.gradcheck(function, (x, payload), check_forward_ad=True)
-    assert torch.autograd.gradgradcheck(function, (x, payload))
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param(method, marks=[] if method in COMPILED else pytest.mark.nightly("torch compiles"))
-        for method in RETURNS
-    ],
-)
+@pytest.mark.parametrize("method", OF_EACH_KIND)
 def test_compiled_along_an_axis(method):
     torch.compiler.reset()  # all methods are calls of one function, which torch compiles a few times only
     args = inputs((2, N, 3), 1)
@@ -165,7 +147,7 @@ def test_compiled_along_an_axis(method):
         torch.testing.assert_close(a, e)
 
 
-@pytest.mark.parametrize("method", RETURNS)
+@pytest.mark.parametrize("method", OF_EACH_KIND)
 def test_mapped_along_an_axis(method):
     args = inputs((2, N, 3), 1, requires_grad=False)
     call = called(method)
@@ -194,16 +176,11 @@ def test_a_tensor_without_axes_is_one_value(dim):
 
 
 @pytest.mark.parametrize("method", RETURNS)
-@pytest.mark.parametrize(
-    ("dim", "error", "message"),
-    [
+def test_wrong_axes(method):
+    for dim, error, message in (
         (3, nsc.OperandError, r"\w+: dim must be in -3 … 2 for x of 3 axes, got 3$"),
-        (-4, nsc.OperandError, r"\w+: dim must be in -3 … 2 for x of 3 axes, got -4$"),
         (2, nsc.OperandError, r"\w+: x has 3 values along dim 2, this op sorts 4: compile one with n=3$"),
         ("1", nsc.OperandTypeError, r"\w+: dim must be an integer, got '1'$"),
-        (True, nsc.OperandTypeError, r"\w+: dim must be an integer, got True$"),
-    ],
-)
-def test_wrong_axes(method, dim, error, message):
-    with pytest.raises(error, match=message):
-        called(method)(*inputs((2, N, 3), 1), dim=dim)
+    ):
+        with pytest.raises(error, match=message):
+            called(method)(*inputs((2, N, 3), 1), dim=dim)

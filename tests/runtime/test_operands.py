@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -38,32 +37,14 @@ BAD_OPERANDS = {
         nsc.OperandTypeError,
         r"int64 .*\.float\(\)",
     ),
-    "booleans": (lambda op: op.sort(torch.zeros(4, dtype=torch.bool)), nsc.OperandTypeError, "bool"),
     "booleans ranked": (lambda op: op.rank(X > 0), nsc.OperandTypeError, "bool is not served"),
-    "unsigned ranked": (lambda op: op.rank(RANKS.to(torch.uint16)), nsc.OperandTypeError, "uint16 is not"),
-    "complex ranked": (lambda op: op.rank(X * 1j), nsc.OperandTypeError, "complex64 is not served"),
     "complex sorted": (
         lambda op: op.hard_sort(torch.zeros(4, dtype=torch.complex64)),
         nsc.OperandTypeError,
         "complex64 is not served: float64, .*, bool are",
     ),
-    "no such axis": (
-        lambda op: op.hard_sort(X, 2),
-        nsc.OperandError,
-        r"dim must be in -\d … \d for x of \d ax",
-    ),
-    "another length": (
-        lambda op: op.hard_sort(X[:, :3]),
-        nsc.OperandError,
-        "3 values along dim -1, this op sorts 4: compile one with n=3",
-    ),
     "short indices": (
         lambda op: op.hard_sort(X, index_dtype=torch.int16),
-        nsc.OperandTypeError,
-        "torch.int64 or torch.int32, got torch.int16",
-    ),
-    "short indices that are not asked for": (
-        lambda op: op.hard_sort(X, values_only=True, index_dtype=torch.int16),
         nsc.OperandTypeError,
         "torch.int64 or torch.int32, got torch.int16",
     ),
@@ -75,13 +56,6 @@ BAD_OPERANDS = {
         r"dtypes=\('float32', 'float64'\)",
     ),
     "a list": (lambda op: op.sort([1.0, 2.0, 3.0, 4.0]), nsc.OperandTypeError, "got list"),
-    "a list to rank": (lambda op: op.rank([1.0]), nsc.OperandTypeError, "x must be a tensor, got list"),
-    "a list to topk": (lambda op: op.topk([1.0], 1), nsc.OperandTypeError, "got list"),
-    "a list of scores": (
-        lambda op: op.cross_entropy([1.0], RANKS),
-        nsc.OperandTypeError,
-        "x must be a tensor",
-    ),
     "target repeated": (
         lambda op: op.cross_entropy(X, torch.zeros(2, 4).long()),
         nsc.OperandError,
@@ -98,22 +72,15 @@ BAD_OPERANDS = {
         "hard_sort takes descending",
     ),
     "target negative": (lambda op: op.binary_cross_entropy(X, RANKS - 1), nsc.OperandError, "each rank"),
-    "target huge": (lambda op: op.cross_entropy(X, RANKS + 2**62), nsc.OperandError, "each rank"),
     "target floats": (lambda op: op.cross_entropy(X, RANKS.float()), nsc.OperandTypeError, r"\.long\(\)"),
     "target shape": (lambda op: op.cross_entropy(X, RANKS[0]), nsc.OperandError, "shape of x"),
-    "target list": (lambda op: op.cross_entropy(X, [0, 1, 2, 3]), nsc.OperandTypeError, "got a list"),
     "k 0": (lambda op: op.topk(X, 0), nsc.OperandError, "1 … 4, got 0"),
-    "k too large": (lambda op: op.topk(X, 5), nsc.OperandError, "1 … 4, got 5"),
-    "k negative": (lambda op: op.topk(X, -1), nsc.OperandError, "got -1"),
-    "k float": (lambda op: op.topk(X, 2.0), nsc.OperandError, "integer"),
     "payload shape": (lambda op: op.route(X, torch.zeros(2, 5, 3)), nsc.OperandError, "payload must be"),
-    "payload flat": (lambda op: op.route(X, X), nsc.OperandError, "payload must be"),
     "payload integers": (
         lambda op: op.route(X, torch.zeros(2, 4, 1).long()),
         nsc.OperandTypeError,
         "payload",
     ),
-    "payload list": (lambda op: op.route(X, [[1.0]]), nsc.OperandTypeError, "got list"),
     "devices": (lambda op: op.route(X, torch.zeros(2, 4, 1, device="meta")), nsc.OperandError, "x is on cpu"),
     "steepness device": (
         lambda op: op.sort(X, torch.tensor(1.0, device="meta")),
@@ -181,6 +148,8 @@ def test_a_bad_steepness_is_named_where_plain_torch_runs():
         level = torch.autograd.forward_ad.dual_level()
         with level, pytest.raises(nsc.OperandError, match=rf"^bitonic_4\.{method}: .*got nan$"):
             call(operator(), bad)
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(nsc.OperandError, match="each rank"):
+        operator().cross_entropy(X, torch.zeros(2, 4, dtype=torch.int64))
 
 
 def test_a_bad_steepness_is_named_by_its_place_in_a_batch():
@@ -209,29 +178,22 @@ def test_load_reads_what_compile_writes(tmp_path):
     torch.testing.assert_close(op.sort(torch.tensor([3.0, 1.0, 2.0]), 1e6), torch.tensor([1.0, 2.0, 3.0]))
 
 
-def edited(folder, **facts):
-    manifest = folder / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | facts))
-
-
 DAMAGE = {
     "no folder": (lambda f: [p.unlink() for p in f.iterdir()], "no package"),
     "edited source": (lambda f: (f / "odd_even_3.cpp").write_text("int x;"), "odd_even_3.cpp was changed"),
-    "edited network": (lambda f: (f / "network.json").write_text("{}"), "network.json was changed"),
     "missing file": (lambda f: (f / "proof.json").unlink(), "no package"),
-    "no JSON": (lambda f: (f / "manifest.json").write_text("{"), "no package"),
     "a fact stated twice": (
         lambda f: (f / "manifest.json").write_text(
             (f / "manifest.json").read_text().replace("{", '{"n": 3,', 1)
         ),
         'key "n" is stated twice',
     ),
-    "not an object": (lambda f: (f / "manifest.json").write_text("[]"), "no package"),
-    "other format": (lambda f: edited(f, format="nsc-package/9"), "nsc-package/9"),
-    "other interface": (lambda f: edited(f, abi=0), "interface"),
-    "a fact of another type": (lambda f: edited(f, n="3"), "'n' is \"3\""),
-    "a path in the list": (lambda f: edited(f, files={"../../etc/passwd": "0"}), "outside the folder"),
-    "an incomplete list": (lambda f: edited(f, files={}), "does not list"),
+    "a path in the list": (
+        lambda f: (f / "manifest.json").write_text(
+            (f / "manifest.json").read_text().replace('"files": {', '"files": {"../../etc/passwd": "0", ')
+        ),
+        "outside the folder",
+    ),
 }
 
 
