@@ -56,6 +56,22 @@ LOSSES_AND_STATISTICS: dict[type[Any], dict[str, Any]] = {
 }
 
 
+# Methods of a sorter as functions of it and of x, of which payloads and shares are made too.
+METHODS: dict[str, Callable[..., Tensor]] = {
+    "sort": lambda op, x, **lists: op.sort(x, **lists),
+    "sort_with_permutation": lambda op, x, **lists: op.sort_with_permutation(x, **lists)[1],
+    "rank": lambda op, x, **lists: op.rank(x, **lists),
+    "route": lambda op, x, **lists: op.route(x, torch.stack([x.sin(), x.cos()], -1), **lists),
+    "topk": lambda op, x, **lists: op.topk(x, 2, **lists)[1],
+    "top_k_weights": lambda op, x, **lists: op.top_k_weights(x, 2, **lists),
+    "ranks": lambda op, x, **lists: op.cross_entropy(x, x.argsort(-1).argsort(-1), **lists),
+    "relevance": lambda op, x, **lists: op.cross_entropy(x, relevance=(3 * x.detach()).round(), **lists),
+    "shares": lambda op, x, **lists: op.loss(
+        "binary_cross_entropy", x, x.unsqueeze(-1).mul(x.unsqueeze(-2)).sigmoid(), **lists
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of a subject, an operator or a module, with x."""

@@ -55,31 +55,17 @@ def check_against_reference(op, real="float64"):
     assert laws.broken_law(op.kernel, real) is None
 
 
-# By day each sigmoid is built in float64, the logistic one in both types and free of errors too. Other tests
-# of float64 take these kernels.
+# By day each sigmoid is built in float64, the logistic one free of errors too; other tests take these.
 VARIANTS = [
     ("logistic", 0.25, False, "float64"),
     ("logistic", 0.25, True, "float32"),
+    pytest.param("logistic", 0, False, "float64", marks=SLOW),
+    *(pytest.param(sigmoid, 0.25, False, "float64", marks=SLOW) for sigmoid in SIGMOIDS[1:]),
+    pytest.param("logistic", 0.5, False, "float64", marks=MORE),
     *(
-        pytest.param(*each, marks=SLOW)
-        for each in (
-            ("logistic", 0.25, False, "float32"),
-            ("logistic", 0, False, "float64"),
-            *((sigmoid, 0.25, False, "float64") for sigmoid in SIGMOIDS[1:]),
-        )
-    ),
-    *(
-        pytest.param(*each, marks=MORE)
-        for each in (
-            ("logistic", 0.25, True, "float64"),
-            ("logistic", 0.4, False, "float64"),
-            ("logistic", 0.5, False, "float64"),
-            *(
-                (sigmoid, 0.25, error_free, real)
-                for sigmoid in SIGMOIDS[1:]
-                for error_free, real in ((False, "float32"), (True, "float32"), (True, "float64"))
-            ),
-        )
+        pytest.param(sigmoid, 0.25, error_free, real, marks=MORE)
+        for sigmoid in SIGMOIDS
+        for error_free, real in ((False, "float32"), (True, "float32"), (True, "float64"))
     ),
 ]
 
@@ -95,7 +81,7 @@ def test_every_relaxation(sigmoid, art_lambda, error_free, real):
     ("network", "n"),
     [
         ("insertion", 19),  # most layers have few comparators
-        *(("bitonic", n) for n in (5, 16, 50)),
+        *(("bitonic", n) for n in (5, 50)),
         *(pytest.param(network, n, marks=MORE) for network in FAMILIES for n in (2, 3, 17, 19)),
     ],
 )
@@ -148,26 +134,16 @@ def test_shifting_the_input_leaves_P_and_scaling_it_scales_the_steepness():
     torch.testing.assert_close(scaled, P, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("network", "n", "sigmoid"),
-    [
-        pytest.param("bitonic", 5, "logistic", marks=SLOW),
-        *(pytest.param("odd_even", 7, sigmoid, marks=SLOW) for sigmoid in SIGMOIDS),
-    ],
-)
-def test_large_steepness_is_torch_sort(network, n, sigmoid):
-    op = operator(network, n, FLOAT64, relaxation=sigmoid)
-    x = torch.stack([torch.randperm(n) for _ in range(20)]).double()
+@SLOW
+@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+def test_large_steepness_is_torch_sort(sigmoid):
+    op = operator("odd_even", 7, FLOAT64, relaxation=sigmoid)
+    x = torch.stack([torch.randperm(7) for _ in range(20)]).double()
     values, P = op.sort_with_permutation(x, 1e12)
     expected, indices = torch.sort(x)
     torch.testing.assert_close(values, expected, rtol=0, atol=1e-6)
     assert torch.equal(P.argmax(-1), indices)
-    torch.testing.assert_close(P, torch.nn.functional.one_hot(indices, n).double(), rtol=0, atol=1e-6)
-
-
-def test_tiny_steepness_with_bitonic_is_the_average():
-    P = operator().sort_with_permutation(torch.randn(3, 8, dtype=torch.float64), 1e-9)[1]
-    torch.testing.assert_close(P, torch.full_like(P, 1 / 8), rtol=0, atol=1e-6)
+    torch.testing.assert_close(P, torch.nn.functional.one_hot(indices, 7).double(), rtol=0, atol=1e-6)
 
 
 @SLOW
@@ -206,7 +182,7 @@ def test_error_free_values_are_exact_and_P_is_zero_one():
     assert torch.equal(P_of_ties, torch.eye(7)), "equal values keep their places"
 
 
-@pytest.mark.parametrize("lead", [(), (1,), (3,), (2, 3), (2, 1, 4), (0,), (2, 0, 3)])
+@pytest.mark.parametrize("lead", [(), (2, 3), (0,)])
 def test_any_leading_shape(lead):
     op = operator()
     x = torch.randn(*lead, 8, dtype=torch.float64, requires_grad=True)
@@ -296,26 +272,6 @@ def test_steepness_none_is_twice_the_depth_and_tensors_act_as_floats():
     assert not torch.equal(op.sort(x), op.sort(x, 11.0))
 
 
-@pytest.mark.parametrize("routing", ["cross_entropy", "binary_cross_entropy"])
-def test_losses_are_torchs_on_P(routing):
-    op = operator("bitonic", 8)
-    x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
-    target = torch.stack([torch.randperm(8) for _ in range(5)])
-    P = op.sort_with_permutation(x, 1.5)[1]
-    if routing == "cross_entropy":
-        expected = torch.nn.functional.nll_loss(P.log(), target)
-    else:
-        truth = torch.nn.functional.one_hot(target, 8).transpose(-1, -2).double()
-        expected = torch.nn.functional.binary_cross_entropy(P, truth)
-    loss = getattr(op, routing)(x, target, 1.5)
-    assert loss.shape == ()
-    torch.testing.assert_close(loss, expected)
-    torch.testing.assert_close(
-        torch.autograd.grad(loss, x)[0], torch.autograd.grad(expected, x)[0], rtol=1e-9, atol=1e-12
-    )
-    assert torch.equal(getattr(op, routing)(x, target.int(), 1.5), loss)
-
-
 def test_losses_of_a_zero_probability_are_cut():
     op = operator("bitonic", 8, FLOAT64, relaxation="hard")
     x = torch.arange(8.0, dtype=torch.float64, requires_grad=True)
@@ -344,7 +300,7 @@ def test_nan_spreads_and_never_hangs():
 
 @SLOW
 @pytest.mark.parametrize(
-    ("sigmoid", "error_free"), [*((sigmoid, False) for sigmoid in SIGMOIDS), ("logistic", True)]
+    ("sigmoid", "error_free"), [("logistic", False), ("cauchy", False), ("hard", False), ("logistic", True)]
 )
 def test_infinite_values_sort_exactly(sigmoid, error_free):
     op = operator("odd_even", 7, FLOAT64, relaxation=sigmoid, error_free=error_free)
@@ -370,8 +326,7 @@ def test_infinite_values_sort_exactly(sigmoid, error_free):
 
 # A lane of a register is a sample for few wires, and a column of P for many.
 @SLOW
-@pytest.mark.parametrize("n", [18, 36])
-@pytest.mark.parametrize("batch", [1, 3, 40])
+@pytest.mark.parametrize(("n", "batch"), [(18, 40), (36, 1), (36, 3)])
 def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
     op = operator("bitonic", n, FLOAT32)
     x = torch.randn(batch, n, requires_grad=True)
@@ -399,7 +354,7 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
 @SLOW
 @pytest.mark.parametrize(
     ("n", "batch", "error_free", "dtypes"),
-    [(5, 600, False, FLOAT32), (5, 1500, True, FLOAT64), (32, 17, True, FLOAT32), (36, 5, False, FLOAT64)],
+    [(5, 600, False, FLOAT32), (32, 17, True, FLOAT32), (36, 5, False, FLOAT64)],
 )
 def test_the_gradient_is_the_same_whether_weights_were_kept_or_not(n, batch, error_free, dtypes):
     op, dtype = operator("bitonic", n, dtypes, error_free=error_free), getattr(torch, *dtypes)
@@ -416,7 +371,7 @@ def test_the_gradient_is_the_same_whether_weights_were_kept_or_not(n, batch, err
 
 
 @SLOW
-@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 240)])
+@pytest.mark.parametrize(("n", "size"), [(3, 400), (36, 240)])
 def test_irregular_networks(n, size):
     """The networks exceed a codelet's length and wires, and have many shapes."""
     check_against_reference(
@@ -424,26 +379,14 @@ def test_irregular_networks(n, size):
     )
 
 
-def test_reversed_routing_is_the_transpose():
-    op = operator("bitonic", 36, FLOAT64)
-    x, payload = torch.randn(2, 36, dtype=torch.float64), torch.randn(2, 36, 21, dtype=torch.float64)
-    P = op.sort_with_permutation(x, 20.0)[1]
-    spec, steepness = op.kernel.spec, torch.full((2,), 20.0, dtype=torch.float64)
-    forward = torch.ops.nsc.relax(x, steepness, payload, "route", spec)[1]
-    transposed = torch.ops.nsc.relax(x, steepness, payload, "transposed", spec)[1]
-    torch.testing.assert_close(forward, P @ payload)
-    torch.testing.assert_close(transposed, P.transpose(1, 2) @ payload)
-
-
 @pytest.mark.slow("kernels are built for other registers")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are of x86")
 @pytest.mark.parametrize("flag", ["-mno-avx512f", "-mno-avx"])
-@pytest.mark.parametrize("n", [9, 18])
-def test_narrower_registers(n, flag, monkeypatch):
+def test_narrower_registers(flag, monkeypatch):
     """AVX2 and SSE2 run the same source with fewer lanes."""
     monkeypatch.setenv("NSC_CXX", f"g++ {flag}")
     # A process loads a kernel once: no other test uses this name.
-    op = nsc.compile("bitonic", n, name=f"narrow{flag.replace('-', '_')}", dtypes=FLOAT64)
+    op = nsc.compile("bitonic", 18, name=f"narrow{flag.replace('-', '_')}", dtypes=FLOAT64)
     check_against_reference(op)
     assert flag in op.kernel.build().command
 

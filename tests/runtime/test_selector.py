@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from functools import partial
 
 import pytest
@@ -184,27 +183,6 @@ def test_without_a_compiler(monkeypatch):
     close(grads[0], torch.autograd.grad(op.select_with_rows(x)[1].square().sum(), x)[0])
 
 
-@pytest.mark.slow("torch compiles, exports and transforms")
-def test_transforms_of_torch():
-    op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
-    x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
-    steepness = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x, s: op.select_with_rows(x, s), (x, steepness))
-    close(torch.func.vmap(op.select)(x.detach()), op.select(x.detach()))
-    tangent = torch.randn_like(x)
-    primal, slope = torch.func.jvp(lambda x: op.select(x, STEEPNESS), (x.detach(),), (tangent,))
-    expected_slope = torch.autograd.grad(op.select(x, STEEPNESS).sum(), x)[0] @ tangent.T
-    close(slope.sum(-1), expected_slope.diagonal())
-    close(primal, op.select(x.detach(), STEEPNESS))
-    compiled = torch.compile(
-        lambda x: op.hard_select(x)[0] + op.select(x, STEEPNESS), fullgraph=True, backend="eager"
-    )
-    close(compiled(x.detach()), op.hard_select(x.detach())[0] + op.select(x.detach(), STEEPNESS))
-    assert torch.equal(pickle.loads(pickle.dumps(op)).select(x), op.select(x))
-    half = nsc.compile("bitonic", 8, select=nsc.top_k(3))
-    assert half.select(x.detach().to(torch.bfloat16)).dtype == torch.bfloat16
-
-
 def test_routings_that_need_all_wires_are_refused():
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     x, steepness = torch.randn(2, 8), torch.ones(2)
@@ -241,20 +219,6 @@ def test_a_folder_is_loaded_as_the_kind_of_operator_in_it(tmp_path):
         nsc.Sorter(selector.kernel.files)
     with pytest.raises(PackageError, match=r"is a Sorter, see nsc\.load$"):
         nsc.Selector(sorter.kernel.files)
-
-
-def test_a_bad_steepness_is_named_with_its_method():
-    (network, n), selected = CASES["top 3 of bitonic 8"]
-    op = nsc.compile(network, n, select=selected)
-    x, bad = torch.randn(2, 8), torch.tensor(-1.0)
-    calls = {
-        "select": lambda: op.select(x, bad),
-        "select_with_rows": lambda: op.select_with_rows(x, bad),
-        "route": lambda: op.route(x, torch.zeros(2, 8, 1), bad),
-    }
-    for method, call in calls.items():
-        with pytest.raises(OperandError, match=rf"^bitonic_8_top_3\.{method}: steepness must .*got -1\.0$"):
-            call()
 
 
 @pytest.mark.slow("many kernels are built")

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 import torch
-from called import LOSSES_AND_STATISTICS
+from called import LOSSES_AND_STATISTICS, METHODS
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 import nsc
@@ -18,19 +18,6 @@ from nsc.operators import classes
 from nsc.runtime.relaxed import reference
 
 DOUBLE = torch.float64
-METHODS = {
-    "sort": lambda op, x, **lists: op.sort(x, **lists),
-    "sort_with_permutation": lambda op, x, **lists: op.sort_with_permutation(x, **lists)[1],
-    "rank": lambda op, x, **lists: op.rank(x, **lists),
-    "route": lambda op, x, **lists: op.route(x, torch.stack([x.sin(), x.cos()], -1), **lists),
-    "topk": lambda op, x, **lists: op.topk(x, 2, **lists)[1],
-    "top_k_weights": lambda op, x, **lists: op.top_k_weights(x, 2, **lists),
-    "ranks": lambda op, x, **lists: op.cross_entropy(x, x.argsort(-1).argsort(-1), **lists),
-    "relevance": lambda op, x, **lists: op.cross_entropy(x, relevance=(3 * x.detach()).round(), **lists),
-    "shares": lambda op, x, **lists: op.loss(
-        "binary_cross_entropy", x, x.unsqueeze(-1).mul(x.unsqueeze(-2)).sigmoid(), **lists
-    ),
-}
 
 
 def made_of(method, op, x, **lists):
@@ -85,7 +72,7 @@ def test_a_class_that_does_not_pay_joins_the_next():
     assert list(classes._cut(kernel, counts[:0], "permutation")) == []
 
 
-@pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 13, 20])
+@pytest.mark.parametrize("m", [1, 7, 8, 13])
 @pytest.mark.parametrize("method", METHODS)
 def test_any_number_of_values_is_sorted_by_the_next_size(method, m):
     sorters = nsc.compile_sizes("odd_even_merge", 20, dtypes="float64")
@@ -117,8 +104,7 @@ def test_sizes_have_all_methods_of_a_sorter():
             assert list(of_sizes) == list(inspect.signature(getattr(nsc.Sorter, name)).parameters)
 
 
-@pytest.mark.parametrize("m", [1, 5, 8, 11])
-@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize(("m", "dim"), [(1, 0), (5, 1), (5, 0), (8, -1), (11, -1)])
 def test_operands_and_results_of_any_axis_are_those_of_x(m, dim):
     sorters = nsc.compile_sizes("odd_even", dtypes=["float64"])
     shape = (m, 4) if dim == 0 else (4, m)
@@ -165,7 +151,7 @@ def test_more_may_be_asked_for_than_there_are_values():
         sorters.topk(x, 0)
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.uint16, torch.int32])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32])
 def test_ranks_of_any_integers_are_targets(dtype):
     sorters, x, ranks = nsc.compile_sizes(), torch.randn(2, 5), torch.arange(5).expand(2, 5)
     expected = sorters.cross_entropy(x, ranks)

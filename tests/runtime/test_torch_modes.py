@@ -20,7 +20,9 @@ from typing import Any
 
 import pytest
 import torch
+import torch._dynamo.testing
 from called import COLUMNS, Program, each_saved_tensor_read_once, without_dense_memory
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from torch.utils.checkpoint import checkpoint
@@ -29,6 +31,7 @@ import nsc
 import nsc.compat.difftopk
 import nsc.compat.torchsort
 import nsc.nn
+from nsc.nn import SelectionNetwork, SortingNetwork, TopKCrossEntropy
 from nsc.operators import classes
 from nsc.operators.operator import Attribute
 
@@ -322,7 +325,7 @@ def jit_traced(cell: Cell) -> None:
 @mode("`torch.fx.symbolic_trace`")
 def fx_traced(cell: Cell) -> None:
     traced = torch.fx.symbolic_trace(cell.program)
-    for program in (traced, copy.deepcopy(traced)):
+    for program in (traced, pickle.loads(pickle.dumps(traced))):
         same(flat(program(cell.x)), cell.expected.values)
         close(gradient(program, cell.x), cell.expected.gradient)
     with torch.no_grad():
@@ -487,25 +490,19 @@ REFUSED: dict[str, dict[str, str]] = {
 }
 
 
-# Modes that trace or compile for seconds, and the columns that show them each day: each operator of torch is
-# in one of them. What stands on these operators is shown at night.
+# Modes that take seconds a cell, and the columns that show them each day: each operator of torch is in one of
+# them. What stands on these operators is shown at night.
 OPERATORS = ("networks", "exact", "filter")
-DAILY = {
-    "`func.jvp`, `func.jacfwd`, `func.linearize`": OPERATORS,
-    "`torch.compile`, `fullgraph=True`": ("networks", "filter"),
-    "`torch.compile`, `dynamic=True`": OPERATORS,
-    "`torch.compile` by Inductor": ("networks",),
-    "`torch.compile` of `grad`, `vjp`, `jacrev`, `vmap`": OPERATORS,
-    "`torch.compile` of `jvp`, `jacfwd`, `hessian`": ("networks", "filter"),
-    "compiled autograd": OPERATORS,
-    "`torch.export`": OPERATORS,
-    "`torch.export` for any batch": OPERATORS,
-}
+LONG = (
+    "second derivatives: `create_graph=True`",
+    "`func.jvp`, `func.jacfwd`, `func.linearize`",
+    "`func.hessian`, and other pairs of these",
+    "`func.vmap`, of `func.grad` too",
+    *(name for name in MODES if "compile" in name or "export" in name),
+)
 NIGHTLY = pytest.mark.nightly("torch compiles or traces each kind of thing in each mode")
-
-
 CELLS = [
-    pytest.param(name, key, marks=[] if key in DAILY.get(name, COLUMNS) else NIGHTLY)
+    pytest.param(name, key, marks=[] if name not in LONG or key in OPERATORS else NIGHTLY)
     for name in MODES
     for key in COLUMNS
 ]
@@ -568,7 +565,7 @@ def descendants(kind):
 
 
 def test_the_page_has_the_table():
-    assert REFUSED.keys() | DAILY.keys() <= MODES.keys()
+    assert {*REFUSED, *LONG} <= MODES.keys()
     lines = [["mode", *(column.heading for column in COLUMNS.values())], ["---"] * (1 + len(COLUMNS))]
     lines += [[name, *(sign(name, key) for key in COLUMNS)] for name in (*MODES, OF_LISTS, *OF_PROCESSES)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
@@ -590,3 +587,162 @@ def test_every_operator_of_torch_is_registered_with_all_that_modes_ask():
     for name in names:
         for key in ("CPU", "CUDA", "Meta", "Autograd", "FuncTorchBatched"):
             assert torch._C._dispatch_has_kernel_for_dispatch_key(name, key), (name, key)
+
+
+# What is no cell: other operands than x, modules that are moved.
+
+N = 3
+
+
+@functools.cache
+def operator(n=N):
+    return nsc.compile("bitonic", n, dtypes=("float32", "float64"))
+
+
+def ranks(*lead, n=N):
+    return torch.randn(*lead, n).argsort(-1)
+
+
+def test_a_changing_float_steepness_does_not_recompile():
+    """It compiles once for the first value, once for all others, and once for all whole numbers."""
+    torch._dynamo.reset()
+    op, target = operator(), ranks(4)
+    call = lambda x, s: op.cross_entropy(x, target, s)  # noqa: E731
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(call, fullgraph=True, backend=counter)
+    x = torch.randn(4, N)
+    for steepness in (1.0, 2.0, 3.5, 0.1, 7, 10, 12):
+        torch.testing.assert_close(compiled(x, steepness), call(x, steepness))
+        ours = gradient(lambda a, s=steepness: (compiled(a, s),), x)
+        torch.testing.assert_close(ours, gradient(lambda a, s=steepness: (call(a, s),), x))
+    assert counter.frame_count <= 2 * 3  # without and with a gradient
+    with pytest.raises(nsc.OperandError, match="above 0"):
+        compiled(x, -1.0)
+
+
+@pytest.mark.parametrize("method", ["cross_entropy", "hard_sort"])
+def test_a_gradient_through_a_compiled_gradient(method):
+    torch._dynamo.reset()
+    # Torch traces each comparator of the reference: one is enough.
+    op, target = operator(2), ranks(4, n=2)
+    function = {
+        "cross_entropy": lambda x: op.cross_entropy(x, target),
+        "hard_sort": lambda x: op.hard_sort(x)[0],
+    }[method]
+    call = grad(lambda a: function(a).square().sum())
+    compiled = torch.compile(call, fullgraph=True, dynamic=True, backend="aot_eager")
+    x = torch.randn(4, 2)
+    torch.testing.assert_close(gradient(lambda a: (compiled(a),), x), gradient(lambda a: (call(a),), x))
+
+
+def test_a_tangent_of_the_cotangent_is_not_lost():
+    op = operator()
+    x = torch.randn(2, N, dtype=DOUBLE, requires_grad=True)
+    cotangent, tangent = torch.randn(2, N, dtype=DOUBLE), torch.randn(2, N, dtype=DOUBLE)
+    values = op.sort(x)
+    with forward_ad.dual_level():
+        (pulled,) = torch.autograd.grad(
+            values, x, forward_ad.make_dual(cotangent, tangent), retain_graph=True
+        )
+        pulled_tangent = forward_ad.unpack_dual(pulled).tangent
+    torch.testing.assert_close(pulled_tangent, torch.autograd.grad(values, x, tangent)[0])
+
+
+def test_vmap_over_some_of_the_operands():
+    op, payload = operator(), torch.randn(N, 2, dtype=DOUBLE)
+    x, s = torch.randn(N, 3, dtype=DOUBLE), torch.tensor([1.0, 2.0, 3.0], dtype=DOUBLE)
+    grid = vmap(vmap(op.sort, in_dims=(None, 0)), in_dims=(1, None))(x, s)
+    assert torch.equal(grid[2, 1], op.sort(x[:, 2], s[1]))
+    routed = vmap(op.route, in_dims=(1, None))(x, payload)
+    assert torch.equal(routed[1], op.route(x[:, 1], payload))
+
+
+def test_transforms_of_the_error_free_form_agree():
+    """Its gradients are no differences of its values."""
+    op = nsc.compile("bitonic", N, error_free=True, dtypes="float64")
+    x, tangent = torch.randn(N, dtype=DOUBLE), torch.randn(N, dtype=DOUBLE)
+
+    def function(a):
+        values, P = op.sort_with_permutation(a, 1.5)
+        return values + P.square().sum(0)
+
+    leaf = x.clone().requires_grad_()
+    expected = torch.autograd.functional.jacobian(function, leaf)
+    assert expected.abs().sum() > 0
+    torch.testing.assert_close(jacrev(function)(x), expected)
+    torch.testing.assert_close(jacfwd(function)(x), expected)
+    torch.testing.assert_close(jvp(function, (x,), (tangent,))[1], expected @ tangent)
+    torch.testing.assert_close(vjp(function, x)[1](tangent)[0], tangent @ expected)
+    with forward_ad.dual_level():
+        out = forward_ad.unpack_dual(function(forward_ad.make_dual(x, tangent)))
+    torch.testing.assert_close(out.tangent, expected @ tangent)
+    total_of = lambda a: function(a).square().sum()  # noqa: E731
+    second = torch.autograd.functional.hessian(total_of, leaf)
+    torch.testing.assert_close(grad(total_of)(x), torch.autograd.grad(total_of(leaf), leaf)[0])
+    torch.testing.assert_close(hessian(total_of)(x), second)
+    torch.testing.assert_close(jacrev(jacrev(total_of))(x), second)
+    torch.testing.assert_close(jacrev(jacfwd(total_of))(x), second)
+
+
+def test_repr_of_a_module_without_values():
+    layer = SortingNetwork(operator())
+    layer.log_steepness = FakeTensorMode().from_tensor(layer.log_steepness)
+    for each in (layer, SortingNetwork(operator()).to("meta")):
+        assert repr(each) == f"SortingNetwork({operator()!r}, steepness=?)"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "source"),
+    [
+        (torch.float64, "family"),
+        (torch.bfloat16, "operator"),
+        (torch.float16, "float64 alone"),
+    ],
+)
+def test_a_converted_module_takes_its_dtype(dtype, source):
+    options = {"relaxation": "cauchy", "art_lambda": 0.5, "error_free": True}
+    if source == "float64 alone":
+        options["dtypes"] = ("float64",)
+    op = nsc.compile("odd_even", N, **options)
+    layer = (
+        SortingNetwork("odd_even", N, learnable=True, **options) if source == "family" else SortingNetwork(op)
+    )
+    model = torch.nn.Sequential(torch.nn.Linear(N, N), layer).to(dtype)
+    values, P = model(torch.randn(4, N, dtype=dtype, requires_grad=True))
+    assert values.dtype == P.dtype == dtype
+    (values.sum() + P.square().sum()).backward()
+    for served in {dtype, torch.float64 if source == "float64 alone" else torch.float32}:
+        x = torch.randn(4, N, dtype=served)
+        real = "float64" if served == torch.float64 else "float32"
+        expected = nsc.compile("odd_even", N, **{**options, "dtypes": (real,)})
+        assert torch.equal(layer(x)[1], expected.sort_with_permutation(x, layer.steepness)[1])
+    assert layer.operator.n == N
+    assert layer.operator.kernel.sigmoid == "cauchy"
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        SortingNetwork("bitonic", N, learnable=True),
+        SelectionNetwork("bitonic", N, select=nsc.median()),
+        TopKCrossEntropy(N, (0.5, 0.5)),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_a_module_that_is_moved_to_a_gpu_is_compiled_for_it(layer):
+    """Torch's fake tensors of a GPU reach the operator; without a GPU they have no autograd and no slices."""
+    assert tuple(layer.operator.kernel.sources) == ("cpu",)
+    assert tuple(copy.deepcopy(layer).to("meta").operator.kernel.sources) == ("cpu",)
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        # What .to("cuda") of a model does.
+        torch.nn.Sequential(layer)._apply(lambda tensor: torch.empty_like(tensor, device="cuda"))
+        assert layer.log_steepness.device.type == "cuda"
+        out = layer.operator(torch.empty(4, N, device="cuda"), layer.steepness)
+        assert out.device.type == "cuda"
+    assert tuple(layer.operator.kernel.sources) == ("cpu", "cuda")  # it may come back
+
+
+def test_data_parallel_on_the_cpu():
+    model = SortingNetwork(operator(), learnable=True)
+    x = torch.randn(4, N)
+    assert torch.equal(torch.nn.DataParallel(model)(x)[1], model(x)[1])
