@@ -23,7 +23,7 @@ from nsc.join.budget import budget_of
 from nsc.join.on_demand import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.filtering import Windows, filter_images, keep, sizes_of, windows_of
-from nsc.operators.operands import Steepness, check_dense
+from nsc.operators.operands import Steepness, check_dense, whole_range
 from nsc.operators.operator import Packaged, on_demand
 from nsc.operators.samples import by_samples
 from nsc.operators.selector import Selector
@@ -167,17 +167,10 @@ def checked_options(name: str, dtype: torch.dtype, mode: str, cval: float) -> fl
     exact = whole(cval)
     if exact is None and number is not None and number.is_integer():
         exact = int(number)
-    least, most = (0, 1) if dtype == torch.bool else _range(dtype)
+    least, most = (1, 0) if dtype.is_floating_point else whole_range(dtype)
     if exact is None or not least <= exact <= most:
         raise OperandError(f"{name}: cval must be a number that {dtype} has, got {cval!r}")
     return exact
-
-
-def _range(dtype: torch.dtype) -> tuple[int, int]:
-    if dtype.is_floating_point:
-        return 1, 0  # no number
-    info = torch.iinfo(dtype)
-    return info.min, info.max
 
 
 def compile_filter(size: Any, rank: Any = None) -> Filter:

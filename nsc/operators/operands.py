@@ -311,6 +311,11 @@ def as_loss(loss: Tensor, scores: Tensor) -> Tensor:
     return loss.to(dtype)
 
 
+def whole_range(dtype: torch.dtype) -> tuple[int, int]:
+    """Return the least and the greatest number of a dtype of integers, or of bool."""
+    return (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+
+
 def unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Return a result with the leading shape and the dtype that the user's operand has."""
     return cast(result if result.shape == shape else result.reshape(shape), dtype)

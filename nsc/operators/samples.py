@@ -20,7 +20,7 @@ from torch.nn.functional import pad
 from nsc.arguments import flag, real
 from nsc.contract.routings import IGNORED
 from nsc.errors import OperandError, OperandTypeError
-from nsc.operators.operands import Operands, cast, check_dense, check_device
+from nsc.operators.operands import Operands, cast, check_dense, check_device, whole_range
 from nsc.operators.sharding import DTENSORS, Axes, call_sharded, has_dtensor
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 
@@ -293,7 +293,7 @@ def arrangement_of(
 def _check_fill(caller: str, dtype: torch.dtype, fill: float) -> None:
     if not fill or dtype.is_floating_point or dtype.is_complex:
         return
-    least, most = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    least, most = whole_range(dtype)
     if not (least <= fill <= most and fill == int(fill)):
         raise OperandError(
             f"{caller}: fill must be a whole number in {least} … {most} for {dtype}, got {fill}"
@@ -302,11 +302,8 @@ def _check_fill(caller: str, dtype: torch.dtype, fill: float) -> None:
 
 def last_of(dtype: torch.dtype, descending: bool) -> float:
     """Return a number that an exact sort leaves behind all others of a dtype."""
-    if dtype == torch.bool:
-        return not descending
-    if dtype.is_floating_point:
-        return -math.inf if descending else math.nan
-    return torch.iinfo(dtype).min if descending else torch.iinfo(dtype).max
+    first, last = (-math.inf, math.nan) if dtype.is_floating_point else whole_range(dtype)
+    return first if descending else last
 
 
 def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = None) -> Lists | None:
