@@ -88,7 +88,7 @@ struct toy {
             "TAILS: dict[str, Callable[[Tensor], Tensor]] = {\n",
             '    "toy": lambda t: 1 / (2 + t + t * t),\n',
         ),
-        "templates/explorer/soft.mjs": after(
+        "study/explorer/web/soft.mjs": after(
             "export const SIGMOIDS = Object.freeze({\n",
             "  toy: {\n"
             "    tail: (t) => 1 / (2 + t + t * t),\n"

@@ -28,7 +28,6 @@ TESTS_OF = {
     "study/proofs/": ("tests/study/test_certificates.py", "tests/test_networks.py"),
     "study/search/": ("tests/study/test_search.py",),
     "templates/": ("tests/templates/", "tests/compiler/test_render.py"),
-    "templates/explorer/": ("tests/explorer/",),
     "tools/": ("tests/study/test_certificates.py", "tests/test_release.py"),
 }
 

@@ -1,6 +1,6 @@
 """Facts: what the explorer shows of a network, as data that its page reads.
 
-Each record becomes a JSON object with the same names. `templates/explorer/app.mjs` reads them.
+Each record becomes a JSON object with the same names. `web/app.mjs` reads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Page: from facts to one HTML file that needs no server and no network."""
+"""Page: from facts to one HTML file that needs no server and no network. The folder web has its parts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import base64
 import hashlib
 import html
 import re
+from importlib import resources
+from string import Template
 
 from nsc.errors import LoweringError
 from nsc.study.explorer.facts import Facts
-from nsc.templates import fill, part
 
 # The parts of the page's module: each imports from those before it. `start` calls `mount`.
 MODULES = (
@@ -38,6 +39,11 @@ _DESCRIPTION = re.compile(r"^ */\*\*(?:[^*]|\*(?!/))*\*/\n|^ *//.*\n|^ +", re.MU
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
 
+def part(name: str) -> str:
+    """Return the text of a file of the folder web."""
+    return resources.files(__package__).joinpath("web", name).read_text(encoding="utf-8")
+
+
 def render_page(facts: Facts) -> str:
     """Return the page; the same facts, the same text."""
     module = joined_modules(MODULES)
@@ -45,18 +51,20 @@ def render_page(facts: Facts) -> str:
     # JSON has < in strings alone, where it may be escaped. Only in front of these it could end the script.
     data = re.sub(r"<(?=[/!s])", r"\\u003c", facts.to_json(), flags=re.IGNORECASE)
     title = html.escape(f"{facts.title} – nsc")
-    return fill("explorer/page.html.j2", title=title, module=module, module_digest=digest, data=data)
+    style = part("explorer.css").rstrip("\n")
+    page = Template(part("page.html"))
+    return page.substitute(title=title, style=style, module=module, digest=digest, data=data)
 
 
 def joined_modules(names: tuple[str, ...]) -> str:
-    """Return some modules of templates/explorer as one, whose names are all in one scope.
+    """Return some modules of the folder web as one, whose names are all in one scope.
 
     Raises:
         LoweringError: a module that imports from one that does not stand before it.
     """
     texts = []
     for index, name in enumerate(names):
-        text = part(f"explorer/{name}.mjs")
+        text = part(f"{name}.mjs")
         for imported in _IMPORT.findall(text):
             if imported not in names[:index]:
                 raise LoweringError(f"{name}.mjs imports from {imported}.mjs, which must stand before it")

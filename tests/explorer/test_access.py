@@ -8,8 +8,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.verify import Budget
 from nsc.study.explorer import Start, gather
-from nsc.study.explorer.page import MODULES, joined_modules
-from nsc.templates import part
+from nsc.study.explorer.page import MODULES, joined_modules, part
 from nsc.version import VERSION
 
 pytestmark = pytest.mark.slow("a browser is started")
@@ -197,7 +196,7 @@ def test_several_stand_in_one_page(browser, errors, tmp_path):
     modules = joined_modules(MODULES[: MODULES.index("start")])
     file = tmp_path / "two.html"
     file.write_text(
-        f"<!doctype html><meta charset=utf-8><style>{part('explorer/explorer.css')}</style>"
+        f"<!doctype html><meta charset=utf-8><style>{part('explorer.css')}</style>"
         '<div id="a"></div><div id="b"></div><script type="module">'
         f"{modules}\nwindow.show = (id) => mount(document.getElementById(id), {facts});"
         "window.a = show('a'); window.b = show('b');</script>"
