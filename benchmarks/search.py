@@ -22,20 +22,11 @@ from nsc.compiler.formats import save_network
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_constructions
 from nsc.compiler.verify import parse
-from nsc.join.budget import budget_of
-from nsc.study.search import (
-    Goal,
-    Objective,
-    Outcome,
-    Round,
-    Standing,
-    State,
-    advance,
-    from_network,
-    from_nothing,
-    known_network,
-)
-from nsc.study.search.engine import search_engine, work
+from nsc.study.search.engine import Standing, engine
+from nsc.study.search.goal import Goal, Objective
+from nsc.study.search.islands import State, advance
+from nsc.study.search.rounds import Outcome, Round, work
+from nsc.study.search.starting import from_network, from_nothing, known_network
 from nsc.study.search.workers import workers
 from nsc.wording import count
 
@@ -101,7 +92,7 @@ SELECTIONS = [
 def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> None:
     """Search from nothing, from known networks and from selections, and write what was found."""
     low, high = wires
-    search_engine()  # the build is no part of a search
+    engine()  # the build is no part of a search
     with Console(stderr=True).status("") as status:
         tables = [
             _table(("network", "found", "CPU seconds"), _from_nothing(status.update)),
@@ -262,7 +253,7 @@ def _selections(seconds: int, told: Callable[[str], None]) -> Iterator[tuple[obj
 
 def _improved(goal: Goal, network: Network, seconds: float) -> State:
     """Return a search that begins with a network, after deletions and some seconds of changes."""
-    return _advanced(from_network(goal, network, None, 0, 1, search_engine(), budget_of()), seconds)
+    return _advanced(from_network(goal, network, None, 0, 1), seconds)
 
 
 def _advanced(state: State, seconds: float) -> State:

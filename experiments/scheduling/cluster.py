@@ -11,12 +11,15 @@ Workers are started in a checkout of the repository: `python -m` lets them impor
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import pickle
 import threading
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +28,15 @@ import click
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt, reason
-from nsc.study.search.workers import GRACE, connect, opener
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+    from tornado.ioloop import IOLoop
 
 WORKERS = "python -m dask worker ADDRESS --nthreads 1 --nworkers N"
 IN_CHECKOUT = "in a checkout of the repository"
+# Seconds to wait for a scheduler's answer, and until a client has ended.
+PATIENCE, GRACE = 10, 2
 # How often Dask may blame a run that was only waiting at a worker that died.
 BLAMES = 10
 
@@ -144,3 +149,55 @@ def _outcome(future: Future[Any], run: Run, scheduler: str) -> Result | Failure 
         return Failure(run, why)
     outcome: Result | Failure = future.result()
     return outcome
+
+
+def connect(scheduler: str) -> Client:
+    """Return a client of the scheduler at an address.
+
+    Raises:
+        ImportError: Dask is not installed.
+        ConnectionError: no scheduler answers.
+    """
+    from distributed import Client
+
+    # Dask logs tracebacks of a lost connection, which nsc reports as one error.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        return Client(scheduler, loop=_loop(), timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        why = f"no Dask scheduler answers at {scheduler} within {PATIENCE} seconds ({error})"
+        raise ConnectionError(why) from None
+
+
+@cache
+def _loop() -> IOLoop:
+    """Return an event loop that a thread runs until the process ends.
+
+    A client without one starts its own and waits 10 seconds until the thread begins. On a busy machine that
+    can be too short, and ends in a bare AssertionError.
+    """
+    from tornado.ioloop import IOLoop
+
+    begun: SimpleQueue[IOLoop] = SimpleQueue()
+
+    async def run() -> None:
+        begun.put(IOLoop.current())
+        await asyncio.Event().wait()
+
+    threading.Thread(target=asyncio.run, args=[run()], name="Dask's event loop", daemon=True).start()
+    return begun.get()
+
+
+def opener() -> Callable[[bytes], object]:
+    """Return a function that opens a parcel, a pickled function and its argument, and calls the function.
+
+    Dask sends an inner function as code, other functions by the name of their module. So the scheduler need
+    not import the module that does the work, and a worker that cannot import it reports an error instead of
+    leaving the cluster.
+    """
+
+    def opened(parcel: bytes) -> object:
+        function, each = pickle.loads(parcel)
+        return function(each)
+
+    return opened

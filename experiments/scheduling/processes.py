@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections import Counter, deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from experiments.run import Result, Run
 from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt
-from nsc.study.search.workers import end, started
+
+# Seconds until a process that is asked to end is forced.
+_GRACE = 2
 
 
 def here(work: Work, runs: list[Run]) -> Events:
@@ -126,3 +130,54 @@ def _limit_threads(threads: int) -> None:
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def started(answer: Callable[..., object], *given: object) -> tuple[SpawnProcess, Connection]:
+    """Start a process, and return it with a connection.
+
+    The process sends answer(*given, each) for each object that comes. It ends when this process has ended,
+    even in the middle of an answer. Ctrl-C does not reach it.
+
+    Args:
+        answer: a function of a module; an error that it raises ends the process.
+        given: its first arguments.
+    """
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, answer, given), daemon=True)
+    # Ctrl-C goes to every process of a terminal. The new process would print a traceback, so it inherits a
+    # mask that blocks the signal, and this process ends it. Python's resource tracker starts with the first
+    # process and would unblock the signal again, so it is started before.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    return process, ours
+
+
+def end(processes: Collection[SpawnProcess]) -> None:
+    """End processes; force those that do not end by themselves."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(_GRACE)
+        process.kill()
+        process.join()
+
+
+def _serve(connection: Connection, answer: Callable[..., object], given: tuple[object, ...]) -> None:
+    """Answer each object that comes: the main function of a process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):  # the parent is gone
+        while True:
+            connection.send(answer(*given, connection.recv()))
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

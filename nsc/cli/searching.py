@@ -21,9 +21,11 @@ from nsc.compiler.network import Network
 from nsc.compiler.optimize import counts, records_of
 from nsc.compiler.verify import Verdict
 from nsc.errors import NetworkError
-from nsc.study.search import Goal, Objective, State, known_network, state_of_json
-from nsc.study.search.engine import work
+from nsc.study.search.goal import Goal, Objective
+from nsc.study.search.islands import State, state_of_json
+from nsc.study.search.rounds import work
 from nsc.study.search.running import KNOWN, Searched, begin, rounds
+from nsc.study.search.starting import known_network
 from nsc.study.search.workers import workers
 from nsc.wording import count
 

@@ -4,21 +4,48 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc import library
+from nsc.compiler.families import Comparator
 from nsc.errors import NetworkError
 from nsc.runtime.build.cache import build, opened, used
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.study.search import Comparators, Effort, Outcome, Problem, Round, Standing, run_round
+from nsc.study.search.goal import Goal
 from nsc.wording import count
+
+Comparators = tuple[Comparator, ...]
+# (blocks, n + outputs, 8) words: of 512 patterns the value of each wire, then the right value of each output,
+# in the order of `goal.ranks`.
+Rows = npt.NDArray[np.uint64]
 
 _SOURCE = "// The engine of nsc search.\n#include <nsc/search/walk.h>\n"
 MOST_COMPARATORS = int(library.constant("most_comparators", "search/comparators.h"))
 _NONE, _NO_NETWORK, _NO_MEMORY = -1, -1, -2
+_NO_COST = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a search stands. With symmetry a list has one of each comparator and its mirror image.
+
+    Attributes:
+        current: comparators behind the prefix that pass the pool; None before the first start.
+        best: the comparators of least cost since the search began.
+        origin: those that each start begins with; None: random ones.
+        best_cost: the least cost since the last start, as the engine writes it.
+        since: candidates tried since then without a gain.
+    """
+
+    current: Comparators | None = None
+    best: Comparators | None = None
+    origin: Comparators | None = None
+    best_cost: int = _NO_COST
+    since: int = 0
 
 
 class _Comparators(ctypes.Structure):
@@ -47,83 +74,77 @@ class _Standing(ctypes.Structure):
     )
 
 
-class _Effort(ctypes.Structure):
-    """nsc::search::Effort."""
-
-    _fields_ = (
-        ("seed", ctypes.c_uint64),
-        *((name, ctypes.c_int64) for name in ("candidates", "patience", "stops_at_gain")),
-    )
-
-
-class SearchEngine:
-    """The compiled engine.
+@cache
+def engine() -> ctypes.CDLL:
+    """Return the library, which a first call of this process opens and the first on a machine builds.
 
     Raises:
         ToolchainError: no compiler.
         BuildError: the compiler failed.
     """
-
-    def __init__(self) -> None:
-        library = used(partial(build, "search", _SOURCE, find_toolchain()), opened)
-        self._search, self._removable = library.nsc_search, library.nsc_removable
-        self._search.restype = self._removable.restype = ctypes.c_int64
-
-    def search(self, problem: Problem, standing: Standing, effort: Effort) -> tuple[int, Standing]:
-        """Return how many candidates were tried, and the state of the search after them.
-
-        Raises:
-            NetworkError: no network passes the pool.
-        """
-        stated, kept = _problem(problem)
-        lists = (_listed(standing.current), _listed(standing.best), _listed(standing.origin))
-        place = _Standing(*lists, standing.best_cost, standing.since)
-        counts = _Effort(effort.seed, effort.candidates, effort.patience, effort.stops_at_gain)
-        tried = self._search(ctypes.byref(stated), ctypes.byref(place), ctypes.byref(counts))
-        del kept
-        _check_memory(tried)
-        if tried == _NO_NETWORK:
-            raise NetworkError(f"a search has room for {count(MOST_COMPARATORS // 2, 'comparator')}, too few")
-        after = Standing(
-            _read(place.current), _read(place.best), standing.origin, place.best_cost, place.since
-        )
-        return tried, after
-
-    def removable(
-        self, problem: Problem, comparators: Comparators, places: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
-        """Return for each row of places (first, second) whether the pool passes without these comparators."""
-        stated, kept = _problem(problem)
-        found, listed = np.zeros(len(places), bool), _listed(comparators)
-        status = self._removable(
-            ctypes.byref(stated),
-            ctypes.byref(listed),
-            ctypes.c_void_p(places.ctypes.data),
-            ctypes.c_int64(len(places)),
-            ctypes.c_void_p(found.ctypes.data),
-        )
-        del kept
-        _check_memory(status)
-        return found
+    library = used(partial(build, "search", _SOURCE, find_toolchain()), opened)
+    library.nsc_search.restype = library.nsc_removable.restype = ctypes.c_int64
+    return library
 
 
-@cache
-def search_engine() -> SearchEngine:
-    """Return the engine of this process."""
-    return SearchEngine()
+def walk(
+    goal: Goal,
+    rows: Rows,
+    standing: Standing,
+    seed: int,
+    candidates: int,
+    patience: int,
+    stops_at_gain: bool = False,
+) -> tuple[int, Standing]:
+    """Try candidates, and return how many, and the state of the search after them.
+
+    Args:
+        goal, rows: what is searched, and the pool.
+        standing: where the search stands.
+        seed: of the random numbers, below 2^64.
+        candidates: how many are tried.
+        patience: candidates without a gain after which the search starts anew.
+        stops_at_gain: whether it ends where `best` is improved.
+
+    Raises:
+        NetworkError: no network passes the pool.
+    """
+    stated, kept = _problem(goal, rows)
+    lists = (_listed(standing.current), _listed(standing.best), _listed(standing.origin))
+    place = _Standing(*lists, standing.best_cost, standing.since)
+    numbers = (ctypes.c_int64(number) for number in (candidates, patience, stops_at_gain))
+    tried = engine().nsc_search(ctypes.byref(stated), ctypes.byref(place), ctypes.c_uint64(seed), *numbers)
+    del kept
+    _check_memory(tried)
+    if tried == _NO_NETWORK:
+        raise NetworkError(f"a search has room for {count(MOST_COMPARATORS // 2, 'comparator')}, too few")
+    after = Standing(_read(place.current), _read(place.best), standing.origin, place.best_cost, place.since)
+    return tried, after
 
 
-def work(round_: Round) -> Outcome:
-    """Do a round in this process."""
-    return run_round(round_, search_engine())
+def removable(
+    goal: Goal, rows: Rows, comparators: Comparators, places: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return for each row of places (first, second) whether the pool passes without these comparators."""
+    stated, kept = _problem(goal, rows)
+    found, listed = np.zeros(len(places), bool), _listed(comparators)
+    status = engine().nsc_removable(
+        ctypes.byref(stated),
+        ctypes.byref(listed),
+        ctypes.c_void_p(places.ctypes.data),
+        ctypes.c_int64(len(places)),
+        ctypes.c_void_p(found.ctypes.data),
+    )
+    del kept
+    _check_memory(status)
+    return found
 
 
-def _problem(problem: Problem) -> tuple[_Problem, list[npt.NDArray[np.generic]]]:
+def _problem(goal: Goal, rows: Rows) -> tuple[_Problem, list[npt.NDArray[np.generic]]]:
     """Return a problem for the library, and the arrays that it points to, which must outlive the call."""
-    goal = problem.goal
     prefix, behind = (np.array(pairs, np.uint8).reshape(-1, 2) for pairs in (goal.prefix, goal.behind))
     outputs = np.array(list(goal.ranks), np.uint8)
-    arrays: list[npt.NDArray[np.generic]] = [prefix, behind, outputs, problem.rows]
+    arrays: list[npt.NDArray[np.generic]] = [prefix, behind, outputs, rows]
     stated = _Problem(
         goal.n,
         goal.symmetric,
@@ -132,7 +153,7 @@ def _problem(problem: Problem) -> tuple[_Problem, list[npt.NDArray[np.generic]]]
         len(prefix),
         len(behind),
         len(outputs),
-        len(problem.rows),
+        len(rows),
         *(array.ctypes.data for array in arrays),
     )
     return stated, arrays

@@ -79,9 +79,13 @@ class Goal:
         """Comparators that give each of some outputs a rank of its own, where any order of them is right."""
         return tuple(sorted_groups(self.wanted)[0])
 
+    def expanded(self, comparators: Sequence[Comparator]) -> Sequence[Comparator]:
+        """Return the comparators that a list stands for: with symmetry each mirror image is added."""
+        return with_images(self.n, comparators) if self.symmetric else comparators
+
     def network(self, comparators: Sequence[Comparator]) -> Network:
-        """Return the network of some comparators behind the prefix, each in its earliest layer."""
-        return Network.from_comparators(self.n, [*self.prefix, *comparators])
+        """Return the network of a list behind the prefix, each comparator in its earliest layer."""
+        return Network.from_comparators(self.n, [*self.prefix, *self.expanded(comparators)])
 
     def cost(self, network: Network) -> Cost:
         """Return what a network costs, the first number counts most: layers beyond `depth` before all."""

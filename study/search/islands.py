@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify import Verdict, verify
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
+from nsc.study.search.engine import Comparators, Standing
 from nsc.study.search.goal import Cost, Goal
-from nsc.study.search.rounds import PROOF, Comparators, Outcome, Round, Standing, network_of, seed_of
+from nsc.study.search.rounds import Outcome, Round, seed_of
 
 # Rounds after which the island of the most cost takes the best network of all.
 _EXCHANGE = 16
-_FORMAT = "nsc-search/1"
+_FORMAT = "nsc-search/2"
 
 # Does rounds, and returns their outcomes in the same order.
 Workers = Callable[[Sequence[Round]], Sequence[Outcome]]
@@ -44,23 +45,24 @@ class State:
 
     def cost(self, comparators: Comparators | None) -> Cost:
         """Return what the network of a list costs; without a list more than any."""
-        return (1 << 62,) if comparators is None else self.goal.cost(network_of(self.goal, comparators))
+        return (1 << 62,) if comparators is None else self.goal.cost(self.goal.network(comparators))
 
     @property
     def best(self) -> Network | None:
         """The network of least cost of all islands, the first of several; None before there is one."""
         best = min((island.best for island in self.islands), key=self.cost)
-        return None if best is None else network_of(self.goal, best)
+        return None if best is None else self.goal.network(best)
 
     def to_json(self, asked: str) -> str:
-        """Return the state as JSON.
+        """Return the state as JSON with its own digest, so that no edited one is taken.
 
         Args:
-            asked: what the search was asked for, which `from_json` compares.
+            asked: what the search was asked for, which `state_of_json` compares.
         """
-        facts = asdict(replace(self, goal=None))  # type: ignore[arg-type]
-        del facts["goal"]
-        return json.dumps({"format": _FORMAT, "asked": asked, "prefix": self.goal.prefix, **facts})
+        facts: dict[str, Any] = {"format": _FORMAT, "asked": asked, "prefix": self.goal.prefix}
+        facts |= {name: getattr(self, name) for name in ("seed", "found", "rounds", "tried")}
+        facts["islands"] = [asdict(island) for island in self.islands]
+        return json.dumps({**facts, "sha256": _digest(facts)})
 
 
 def state_of_json(text: str, asked: str, goal: Goal) -> State:
@@ -72,43 +74,31 @@ def state_of_json(text: str, asked: str, goal: Goal) -> State:
         goal: what is searched; the prefix comes from the state.
 
     Raises:
-        NetworkError: it is no state, or the state of another search.
+        NetworkError: it is no state, an edited one, or the state of another search.
     """
     try:
         facts = read_json(text)
-        if facts["format"] != _FORMAT:
-            raise ValueError(facts["format"])
-        was = str(facts["asked"])
-        goal = replace(goal, prefix=_pairs(facts["prefix"]) or ())
-        islands = tuple(_standing(island, goal) for island in facts["islands"])
-        found = tuple(_whole(number, 1 << goal.n) for number in facts["found"])
-        numbers = [_whole(facts[name]) for name in ("seed", "rounds", "tried")]
+        if facts.pop("sha256") != _digest(facts) or facts.pop("format") != _FORMAT:
+            raise ValueError("it was changed, or another version of nsc wrote it")
     except (NetworkError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NetworkError(f"it does not hold the state of a search: {error!s:.80}") from None
+    was = facts.pop("asked")
     if was != asked:
         raise NetworkError(f"it holds the state of another search, {was}; this one is {asked}")
-    return State(goal, numbers[0], islands, found, *numbers[1:])
+    facts = _tuples(facts)
+    islands = tuple(Standing(**island) for island in facts.pop("islands"))
+    return State(replace(goal, prefix=facts.pop("prefix")), islands=islands, **facts)
 
 
-def _standing(island: dict[str, Any], goal: Goal) -> Standing:
-    lists = {name: _pairs(island[name]) for name in ("current", "best", "origin")}
-    for comparators in dict.fromkeys(lists.values()):
-        if comparators is not None:
-            replace(goal, symmetric=False, prefix=comparators)  # which checks the form of the comparators
-            network = network_of(goal, comparators)
-            if verify(network, goal.wanted, PROOF).verdict is Verdict.REFUTED:
-                raise ValueError(f"a network that lacks the property {goal.wanted.name}")
-    return Standing(**lists, best_cost=_whole(island["best_cost"]), since=_whole(island["since"]))
+def _digest(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _pairs(listed: Sequence[Sequence[int]] | None) -> Comparators | None:
-    return None if listed is None else tuple((_whole(lo), _whole(hi)) for lo, hi in listed)
-
-
-def _whole(number: object, bound: int = 1 << 64) -> int:
-    if type(number) is not int or not 0 <= number < bound:
-        raise ValueError(f"{number!r} is no number below {bound}")
-    return number
+def _tuples(value: Any) -> Any:
+    """Return JSON with tuples for its lists."""
+    if isinstance(value, dict):
+        return {name: _tuples(each) for name, each in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def advance(state: State, workers: Workers) -> State:

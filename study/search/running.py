@@ -14,9 +14,11 @@ from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import Proof, Property, Verdict, property_of, verify
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import budget_of
-from nsc.study.search import Goal, Objective, State, Workers, advance, from_network, from_nothing
-from nsc.study.search import known_network as best_known
-from nsc.study.search.engine import search_engine, work
+from nsc.study.search.goal import Goal, Objective
+from nsc.study.search.islands import State, Workers, advance
+from nsc.study.search.rounds import work
+from nsc.study.search.starting import from_network, from_nothing
+from nsc.study.search.starting import known_network as best_known
 from nsc.study.search.workers import workers
 from nsc.wording import argument
 
@@ -126,9 +128,7 @@ def begin(
     """Return the state of a search that begins with a network, or with random ones."""
     if first is None:
         return from_nothing(goal, prefix, seed, jobs)
-    return from_network(
-        goal, first, prefix, seed, jobs, search_engine(), budget_of(progress=progress), progress
-    )
+    return from_network(goal, first, prefix, seed, jobs, progress)
 
 
 def rounds(state: State, map_: Workers, end: float, progress: Progress = SILENT) -> Iterator[Searched]:

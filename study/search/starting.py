@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,12 +12,14 @@ from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
 from nsc.compiler.passes import relayer, restrict, untangle
 from nsc.compiler.progress import SILENT, Progress
-from nsc.compiler.verify import Budget, Property, Verdict, verify
+from nsc.compiler.verify import Property, Verdict, verify
 from nsc.errors import NetworkError, PropertyError, UnprovedError
+from nsc.join.budget import budget_of
+from nsc.study.search.engine import Comparators, Standing, removable
 from nsc.study.search.goal import Goal, first_layers, without_images
 from nsc.study.search.islands import State
 from nsc.study.search.patterns import applied, reachable
-from nsc.study.search.rounds import Comparators, Engine, Standing, decide, network_of, pool_of
+from nsc.study.search.rounds import decide, pool_of
 from nsc.wording import argument, count
 
 
@@ -35,8 +36,11 @@ def from_nothing(goal: Goal, layers: int | None, seed: int, islands: int) -> Sta
     Raises:
         NetworkError: more layers than the goal allows.
     """
+    if layers is None and goal.n == 16 and goal.wanted.is_sort:
+        layers = 4
     if layers is None:
-        layers = 4 if goal.n == 16 and goal.wanted.is_sort else _fewest(goal)
+        fewest = range(1, goal.n.bit_length())
+        layers = next((layers for layers in fewest if _is_exact(goal, first_layers(goal.n, layers))), 1)
     prefix = first_layers(goal.n, 0 if goal.wanted.presorted else layers)
     goal = replace(goal, prefix=prefix)
     return State(goal, seed, (Standing(),) * islands)
@@ -48,8 +52,6 @@ def from_network(
     layers: int | None,
     seed: int,
     islands: int,
-    engine: Engine,
-    budget: Budget,
     progress: Progress = SILENT,
 ) -> State:
     """Return the state of a search that begins with a network, after deletions.
@@ -60,8 +62,6 @@ def from_network(
         layers: of the network that stay in front; None: the fewest that leave a pool of all patterns, none
             if half of the layers are too few.
         seed, islands: as in `from_nothing`.
-        engine: what tries the pool.
-        budget: of the proof that the network has the property.
         progress: is told how far it is.
 
     Raises:
@@ -69,7 +69,7 @@ def from_network(
         UnprovedError: that is not settled.
     """
     network = standard_form(network, goal.wanted)
-    proof = verify(network, goal.wanted, budget)
+    proof = verify(network, goal.wanted, budget_of(progress=progress))
     if proof.verdict is Verdict.REFUTED:
         raise NetworkError(f"the network to begin with does not have the property {goal.wanted.name}")
     if proof.verdict is Verdict.UNPROVED:
@@ -78,10 +78,11 @@ def from_network(
         raise NetworkError(
             f"{argument('prefix', layers)}: the network to begin with has {count(network.depth, 'layer')}"
         )
-    comparators, found = deleted(goal, _listed(goal, network), engine, progress)
-    network = network_of(goal, comparators)
+    comparators, found = deleted(goal, _listed(goal, network), progress)
+    network = goal.network(comparators)
     if layers is None:
-        layers = _fewest_of(goal, network)
+        prefixes = ((layers, _pairs(network[:layers])) for layers in range(network.depth // 2 + 1))
+        layers = next((layers for layers, prefix in prefixes if _is_exact(goal, prefix)), 0)
     goal = replace(goal, prefix=_pairs(network[:layers]))
     rest = _listed(goal, network[layers:])
     island = Standing(current=rest, best=rest, origin=rest)
@@ -128,20 +129,9 @@ def standard_form(network: Network, property_: Property) -> Network:
     return relayer(restrict(standard, outputs))
 
 
-def _fewest(goal: Goal) -> int:
-    """Return the fewest of `first_layers`, at least one, that leave a pool of all patterns; else one."""
-    most = goal.n.bit_length()
-    for layers in range(1, most):
-        if reachable(replace(goal, prefix=first_layers(goal.n, layers))) is not None:
-            return layers
-    return 1
-
-
-def _fewest_of(goal: Goal, network: Network) -> int:
-    for layers in range(network.depth // 2 + 1):
-        if reachable(replace(goal, prefix=_pairs(network[:layers]))) is not None:
-            return layers
-    return 0
+def _is_exact(goal: Goal, prefix: Comparators) -> bool:
+    """Return whether a prefix leaves a pool of all patterns."""
+    return reachable(replace(goal, prefix=prefix)) is not None
 
 
 def _listed(goal: Goal, network: Network) -> Comparators:
@@ -153,9 +143,7 @@ def _pairs(network: Network) -> Comparators:
     return tuple((lo, hi) for lo, hi in network.comparators.tolist())
 
 
-def deleted(
-    goal: Goal, comparators: Comparators, engine: Engine, progress: Progress = SILENT
-) -> tuple[Comparators, tuple[int, ...]]:
+def deleted(goal: Goal, comparators: Comparators, progress: Progress) -> tuple[Comparators, tuple[int, ...]]:
     """Return comparators without those that can be left out, and patterns that refuted the others.
 
     First each comparator is left out, then each pair. The pool refutes most; the verifier decides the others.
@@ -163,7 +151,7 @@ def deleted(
     found: tuple[int, ...] = ()
     progress.phase("leave out comparators")
     while True:
-        smaller, more = _without_some(goal, comparators, engine, found, progress)
+        smaller, more = _without_some(goal, comparators, found, progress)
         found += more
         if smaller is None:
             return comparators, found
@@ -171,14 +159,16 @@ def deleted(
 
 
 def _without_some(
-    goal: Goal, comparators: Comparators, engine: Engine, found: tuple[int, ...], progress: Progress
+    goal: Goal, comparators: Comparators, found: tuple[int, ...], progress: Progress
 ) -> tuple[Comparators | None, tuple[int, ...]]:
     """Return a list without one comparator or two; None if each is needed; and patterns that were found."""
     exact = reachable(goal) is not None
     more: tuple[int, ...] = ()
-    for chosen in _choices(len(comparators)):
-        problem = pool_of(goal, found + more)
-        for first, second in chosen[engine.removable(problem, comparators, chosen)].tolist():
+    size = range(len(comparators))
+    for places in (zip(size, size, strict=True), itertools.combinations(size, 2)):  # one, then two
+        chosen = np.array(list(places), np.int64).reshape(-1, 2)
+        rows = pool_of(goal, found + more)
+        for first, second in chosen[removable(goal, rows, comparators, chosen)].tolist():
             progress.count("leaves out", first, len(comparators))
             smaller = tuple(each for k, each in enumerate(comparators) if k not in (first, second))
             if exact:
@@ -188,9 +178,3 @@ def _without_some(
             if proof.verdict is Verdict.PROVED:
                 return smaller, more
     return None, more
-
-
-def _choices(size: int) -> Iterator[np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
-    """Yield the places of single comparators, then the places of pairs."""
-    yield np.array([(k, k) for k in range(size)], np.int64).reshape(-1, 2)
-    yield np.array(list(itertools.combinations(range(size), 2)), np.int64).reshape(-1, 2)

@@ -364,7 +364,7 @@ def test_a_worker_that_cannot_import_the_work(cluster: Any, monkeypatch: pytest.
 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("nsc.study.search.workers.PATIENCE", 0.5)
+    monkeypatch.setattr("experiments.scheduling.cluster.PATIENCE", 0.5)
     for address in ("tcp://127.0.0.1:9", "not an address", "what://127.0.0.1:9"):
         with pytest.raises(ExperimentError, match=f"no Dask scheduler answers at {address} within"):
             executed(graded, scheduler=address)
@@ -373,7 +373,7 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_dasks_own_thread_that_begins_late_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask waits 10 seconds for it, then ends in a bare AssertionError."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("nsc.study.search.workers.PATIENCE", 0.5)
+    monkeypatch.setattr("experiments.scheduling.cluster.PATIENCE", 0.5)
     monkeypatch.setattr("distributed.utils._CollectErrorThread", lambda **_: None)
     with pytest.raises(ExperimentError, match="no Dask scheduler answers"):
         executed(graded, scheduler="tcp://127.0.0.1:9")

@@ -15,14 +15,6 @@ struct Standing {
     int64_t since;       // candidates since it was found
 };
 
-// How far a call goes.
-struct Effort {
-    uint64_t seed;
-    int64_t candidates;
-    int64_t patience;       // candidates without a gain after which it starts anew
-    int64_t stops_at_gain;  // whether it ends where the best of all is improved
-};
-
 struct Walk {
     const Problem &problem;
     Pool pool;
@@ -70,8 +62,9 @@ struct Walk {
         return true;
     }
 
-    // Returns how many candidates were tried; -1 if there is no network to start from.
-    int64_t run(Standing &standing, const Effort &effort) {
+    // Returns how many candidates were tried; -1 if there is no network to start from. It starts
+    // anew after `patience` candidates without a gain, and may end where the best of all improves.
+    int64_t run(Standing &standing, int64_t candidates, int64_t patience, bool stops_at_gain) {
         Comparators &current = standing.current;
         uint64_t best_cost = ~uint64_t(0), step_cost = 0;
         if (standing.best.count >= 0) {
@@ -98,8 +91,8 @@ struct Walk {
             standing.best = current;
             return true;
         };
-        for (int64_t tried = 0; tried < effort.candidates; ++tried) {
-            if (current.count < 0 || standing.since >= effort.patience) {
+        for (int64_t tried = 0; tried < candidates; ++tried) {
+            if (current.count < 0 || standing.since >= patience) {
                 if (standing.origin.count >= 0)
                     candidate = standing.origin;
                 else if (!start(candidate))
@@ -113,9 +106,9 @@ struct Walk {
             while (random.below(2));
             problem.expand(candidate, whole);
             if (step_cost_of(problem, whole) > step_cost || !pool.passes(whole)) continue;
-            if (step_to(candidate) && effort.stops_at_gain) return tried + 1;
+            if (step_to(candidate) && stops_at_gain) return tried + 1;
         }
-        return effort.candidates;
+        return candidates;
     }
 };
 
@@ -123,11 +116,12 @@ struct Walk {
 
 // Tries candidates; returns how many, -1 if no network passes the pool, -2 without memory.
 NSC_API int64_t nsc_search(const nsc::search::Problem *problem, nsc::search::Standing *standing,
-                           const nsc::search::Effort *effort) {
+                           uint64_t seed, int64_t candidates, int64_t patience,
+                           int64_t stops_at_gain) {
     const nsc::Memory rows(int64_t(nsc::search::Walk::bytes_of(*problem)));
     if (!rows.start) return -2;
-    return nsc::search::Walk(*problem, rows.get<nsc::search::Row>(), effort->seed)
-        .run(*standing, *effort);
+    return nsc::search::Walk(*problem, rows.get<nsc::search::Row>(), seed)
+        .run(*standing, candidates, patience, stops_at_gain);
 }
 
 // Which of some pairs of a list's comparators, each a pair of places or twice the same, can be

@@ -16,10 +16,9 @@ static Standing nothing() {
 TEST(the_smallest_sorter_is_found_the_same_way_twice) {
     Inputs inputs(4, {0, 1, 2, 3});
     const Problem problem = inputs.problem();
-    const Effort effort{7, 5000, 1000, 0};
     Standing first = nothing(), second = nothing();
-    EXPECT(nsc_search(&problem, &first, &effort) == 5000);
-    EXPECT(nsc_search(&problem, &second, &effort) == 5000);
+    EXPECT(nsc_search(&problem, &first, 7, 5000, 1000, 0) == 5000);
+    EXPECT(nsc_search(&problem, &second, 7, 5000, 1000, 0) == 5000);
     EXPECT(first.best.count == 5);
     EXPECT(inputs.pool().passes(first.best));
     EXPECT(inputs.pool().passes(first.current));
@@ -35,8 +34,7 @@ TEST(it_ends_at_a_gain) {
     standing.origin = sorter_of_four();
     standing.origin.add({0, 1});
     standing.best = standing.origin;
-    const Effort effort{1, 100000, 100000, 1};
-    const int64_t tried = nsc_search(&problem, &standing, &effort);
+    const int64_t tried = nsc_search(&problem, &standing, 1, 100000, 100000, 1);
     EXPECT(tried > 0 && tried < 100000);
     EXPECT(standing.best.count == 5);
 }
@@ -46,8 +44,7 @@ TEST(a_symmetric_walk_keeps_mirror_images) {
     Problem problem = inputs.problem();
     problem.symmetric = 1;
     Standing standing = nothing();
-    const Effort effort{5, 5000, 1000, 0};
-    EXPECT(nsc_search(&problem, &standing, &effort) == 5000);
+    EXPECT(nsc_search(&problem, &standing, 5, 5000, 1000, 0) == 5000);
     Comparators whole;
     problem.expand(standing.best, whole);
     EXPECT(whole.count == 5);
