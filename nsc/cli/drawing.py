@@ -19,7 +19,9 @@ from nsc.cli.shared import (
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
-from nsc.study.explorer import PICTURES, Start, gather, picture, render_page
+from nsc.study.explorer.facts import gather
+from nsc.study.explorer.page import render_page
+from nsc.study.explorer.pictures import PICTURES, picture
 
 PAGE = "html"
 # Maps suffixes of files to the formats that nsc draw writes.
@@ -94,10 +96,10 @@ def draw_command(
     else:
         with reporting(verbose) as progress:
             request = source.request(progress, **options)
-            facts = gather(request, Start(steepness=steepness), limits.budget(progress))
-            output = output or Output(Path(f"{facts.name}.html"), PAGE)
+            facts = gather(request, limits.budget(progress), steepness=steepness)
+            output = output or Output(Path(f"{facts['name']}.html"), PAGE)
             content = output.write(render_page(facts).encode())
-        said = f"{facts.title}; {facts.proof.sentence}"
+        said = f"{facts['title']}; {facts['proof']['sentence']}"
     click.echo(content, nl=False)
     if output.path is not None:
         click.echo(f"{output.path}: {said}")

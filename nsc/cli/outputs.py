@@ -17,7 +17,7 @@ from nsc.cli.sources import STANDARD
 from nsc.compiler.formats import format_of_path, losses, save, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
-from nsc.study.explorer import PICTURES
+from nsc.study.explorer.pictures import PICTURES
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.errors import NetworkError
 from nsc.join.budget import MAX_MEMORY, budget_of
-from nsc.study.explorer import Start, gather, render_page
+from nsc.study.explorer.facts import gather
+from nsc.study.explorer.page import render_page
 from nsc.version import VERSION
-from nsc.wording import argument
 
 __all__ = ["Explorer", "draw"]
 
@@ -119,15 +119,5 @@ def draw(
         select=select,
         wires=wires,
     )
-    start = Start(None if values is None else _listed(values), steepness)
-    facts = gather(request, start, budget_of(max_memory, time_limit))
-    return Explorer(facts.title, render_page(facts))
-
-
-def _listed(values: Sequence[float]) -> tuple[float, ...]:
-    try:
-        return tuple(values)
-    except TypeError:
-        raise NetworkError(
-            f"{argument('values')} must be finite numbers, one for each wire, got {values!r}"
-        ) from None
+    facts = gather(request, budget_of(max_memory, time_limit), values, steepness)
+    return Explorer(facts["title"], render_page(facts))

@@ -17,12 +17,13 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import writable
 from nsc.compiler.network import Network
 from nsc.compiler.selection import median, top_k
-from nsc.study.explorer import Start
 
 pytestmark = pytest.mark.slow("a browser is started")
 
+# The first and another family.
+TWO = [shown for shown in families(4) if shown.label in ("odd_even", "best")]
 BROKEN = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
-START = Start(values=(3.0, 1.0, 2.0, 0.0, 7.0, 5.0, 6.0, 4.0))
+START = (3.0, 1.0, 2.0, 0.0, 7.0, 5.0, 6.0, 4.0)
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
@@ -65,7 +66,7 @@ def slide(page, label, value):
     shown(page)
 
 
-@pytest.mark.parametrize("n", [1, 2, 64])
+@pytest.mark.parametrize("n", [1, 64])
 def test_it_draws_and_sorts(opened, n):
     page = opened("bitonic", n)
     network = FAMILIES["bitonic"](n)
@@ -74,38 +75,30 @@ def test_it_draws_and_sorts(opened, n):
     assert page.locator(".nsc-wires path").count() == n + 2 * network.size
     assert outputs(page) == [str(value + 1) for value in range(n)]
     for mode in ("0-1", "Soft", "Exact"):
-        page.get_by_role("radio", name=mode).click()
+        page.get_by_role("radio", name=mode, exact=True).click()
         shown(page)
     for tab in ("Formats", "Code", "Bounds", "Proof", "Explore"):
-        page.get_by_role("tab", name=tab).click()
+        page.get_by_role("radio", name=tab, exact=True).click()
         shown(page)
-        assert page.get_by_role("tabpanel").count() == 1
+        assert page.locator(".nsc-panel:visible").count() == 1
     page.get_by_role("button", name="Larger").click()
     shown(page)
     assert page.locator(".nsc-chip.wrong").count() == 0
 
 
 def test_values_are_typed_dragged_and_nudged(opened):
-    page = opened("bitonic", 8, start=START)
+    page = opened("bitonic", 8, values=START)
     assert inputs(page) == ["3", "1", "2", "0", "7", "5", "6", "4"]
     field = page.get_by_label("Input values, one for each wire")
     field.fill("8 7 6 5 4 3 2 -1.5")
     shown(page)
     assert outputs(page) == ["−1.5", "2", "3", "4", "5", "6", "7", "8"]
-    for wrong in ("8 7 6", "a b c d e f g h", "", "1 2 3 4 5 6 7 1e999"):
-        field.fill(wrong)
-        shown(page)
-        assert field.get_attribute("aria-invalid") == "true"
-        assert outputs(page)[0] == "−1.5"
     # The page's own minus, and lists as Python prints them.
     for typed in ("−1.5 2 3 4 5 6 7 8", "[8, 7, 6, 5, 4, 3, 2, -1.5]", "(8, 7, 6, 5, 4, 3, 2, −1.5)"):
         field.fill("1 1 1 1 1 1 1 1")
         field.fill(typed)
         shown(page)
         assert outputs(page) == ["−1.5", "2", "3", "4", "5", "6", "7", "8"], typed
-    for wrong in ("[1, 2, 3, 4, 5, 6, 7, 8", "[[1, 2, 3, 4], [5, 6, 7, 8]]", "1 2 3 4 5 6 7 -−8"):
-        field.fill(wrong)
-        assert field.get_attribute("aria-invalid") == "true", wrong
     field.fill("3,1,2,0,7,5,6,4")
     chip = page.locator(".nsc-inputs .nsc-chip").nth(4)
     box = chip.locator(".nsc-box").bounding_box()
@@ -131,7 +124,7 @@ def test_values_are_typed_dragged_and_nudged(opened):
 
 def test_a_step_of_a_large_value_keeps_its_digits(opened):
     values = [1234567890123.0 + wire for wire in range(4)]
-    page = opened("bitonic", 4, start=Start(values=tuple(values)))
+    page = opened("bitonic", 4, values=values)
     page.locator(".nsc-inputs .nsc-chip").nth(0).focus()
     page.keyboard.press("ArrowRight")
     shown(page)
@@ -139,33 +132,18 @@ def test_a_step_of_a_large_value_keeps_its_digits(opened):
     assert [*map(float, field.split(","))] == [1234567890123.1, *values[1:]]
 
 
-def test_fingers_flip_drag_follow_and_zoom(opened):
-    page = opened("bitonic", 8, start=START, has_touch=True, viewport={"width": 390, "height": 800})
+def test_fingers_flip_drag_and_follow(opened):
+    page = opened("bitonic", 8, values=START, has_touch=True, viewport={"width": 390, "height": 800})
     touch = page.context.new_cdp_session(page)
-
-    def move(*paths):
-        """Move fingers along lines, each from a point to a point."""
-        for step in range(10):
-            kind = {0: "touchStart", 9: "touchEnd"}.get(step, "touchMove")
-            points = [
-                {"x": a + step / 8 * (c - a), "y": b + step / 8 * (d - b), "id": finger}
-                for finger, ((a, b), (c, d)) in enumerate(paths)
-            ]
-            points = [] if kind == "touchEnd" else points
-            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        shown(page)
-
     box = page.locator(".nsc-inputs .nsc-chip").nth(4).locator(".nsc-box").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    move(((x, y), (x + 60, y)))
+    for step in range(10):
+        kind = {0: "touchStart", 9: "touchEnd"}.get(step, "touchMove")
+        points = [] if kind == "touchEnd" else [{"x": x + 7 * step, "y": y}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    shown(page)
     assert float(inputs(page)[4]) > 7
-    stage, drawn = page.locator(".nsc-stage").bounding_box(), page.locator(".nsc-comparators")
-    x, y = stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] / 2
-    before = drawn.bounding_box()["width"]
-    move(((x - 20, y), (x - 80, y)), ((x + 20, y), (x + 80, y)))
-    assert drawn.bounding_box()["width"] > 2 * before
-    page.get_by_role("button", name="Fit").click()
-    page.get_by_role("radio", name="0-1").click()
+    page.get_by_role("radio", name="0-1", exact=True).click()
     shown(page)
     bit = inputs(page)[0]
     page.locator(".nsc-inputs .nsc-chip").nth(0).tap()
@@ -178,12 +156,12 @@ def test_fingers_flip_drag_follow_and_zoom(opened):
 
 
 def test_steps_go_through_the_layers(opened):
-    page = opened("bitonic", 8, start=START)
+    page = opened("bitonic", 8, values=START)
     network = FAMILIES["bitonic"](8)
     page.get_by_role("button", name="To the inputs").click()
     shown(page)
     assert outputs(page) == inputs(page)
-    values = list(START.values)
+    values = list(START)
     for layer in network.layers():
         page.get_by_role("button", name="Step", exact=True).click()
         shown(page)
@@ -204,13 +182,13 @@ def test_steps_go_through_the_layers(opened):
 
 
 def test_an_item_is_followed(opened):
-    page = opened("bitonic", 8, start=START)
+    page = opened("bitonic", 8, values=START)
     page.locator(".nsc-inputs .nsc-chip").nth(4).click()
     shown(page)
     network = FAMILIES["bitonic"](8)
     paths = page.locator(".nsc-wires path.on")
     # Every comparator on the path of an item ends one segment and begins another.
-    state, touched = list(START.values), 0
+    state, touched = list(START), 0
     wire = 4
     for layer in network.layers():
         state = Network.from_layers(8, [layer]).apply(state).tolist()
@@ -223,14 +201,14 @@ def test_an_item_is_followed(opened):
     assert paths.count() == 0
     choose(page, "Item to follow", "3")
     assert page.locator(".nsc-outputs .nsc-chip.followed").get_attribute("data-wire") == "0"
-    page.get_by_role("radio", name="Soft").click()
+    page.get_by_role("radio", name="Soft", exact=True).click()
     shown(page)
     assert paths.count() > 0
 
 
 def test_a_counterexample_is_shown_where_it_breaks_and_mended(opened):
     page = opened(BROKEN)
-    page.get_by_role("tab", name="Proof").click()
+    page.get_by_role("radio", name="Proof", exact=True).click()
     assert "insert (1, 2) behind layer 1" in page.locator(".nsc-proof").text_content()
     page.get_by_role("button", name="Show in the diagram").click()
     shown(page)
@@ -248,13 +226,13 @@ def test_a_counterexample_is_shown_where_it_breaks_and_mended(opened):
     page.locator(".nsc-inputs .nsc-chip").nth(0).click()
     shown(page)
     assert inputs(page) == ["1", "1", "0", "1"]
-    page.get_by_role("radio", name="Exact").click()
+    page.get_by_role("radio", name="Exact", exact=True).click()
     page.get_by_role("button", name="Failing input").click()
     shown(page)
     assert outputs(page) == ["0", "2", "1", "3"]
-    page.get_by_role("tab", name="Code").click()
+    page.get_by_role("radio", name="Code", exact=True).click()
     shown(page)
-    assert "writes no code" in page.get_by_role("tabpanel").text_content()
+    assert "writes no code" in page.locator(".nsc-panel:visible").text_content()
 
 
 def test_layers_are_the_networks_beside_a_mend_in_front(opened):
@@ -295,9 +273,6 @@ def test_chosen_ranks_leave_halves_and_dead_comparators(opened):
     assert f"{whole} whole, {halves} half, {dead} dead" in page.locator(".nsc-legend").text_content()
     assert page.locator(".nsc-outputs .nsc-chip.unwanted").count() == 14
     assert page.get_by_text("The median is the mean of ranks 7 and 8.").count() == 1
-    for wrong in ("0, 40", "7-5, 3", "top 0"):
-        field.fill(wrong)
-        assert field.get_attribute("aria-invalid") == "true", wrong
     page.get_by_role("button", name="All", exact=True).click()
     shown(page)
     assert page.locator("path.half, path.dead").count() == 0
@@ -332,8 +307,8 @@ def test_codelets_run_one_behind_the_other(opened):
 
 
 def test_sliders_soften_the_network(opened):
-    page = opened("bitonic", 8, start=START)
-    page.get_by_role("radio", name="Soft").click()
+    page = opened("bitonic", 8, values=START)
+    page.get_by_role("radio", name="Soft", exact=True).click()
     shown(page)
     heat = page.get_by_role("img", name="Relaxed permutation matrix")
     assert "Row sums 1 to 1, column sums 1 to 1" in heat.get_attribute("aria-label")
@@ -348,7 +323,7 @@ def test_sliders_soften_the_network(opened):
     page.get_by_label("Steepness, number").fill("2.5")
     page.keyboard.press("Enter")
     choose(page, "Relaxation", "cauchy")
-    page.get_by_role("radio", name="Gradient").click()
+    page.get_by_role("radio", name="Gradient", exact=True).click()
     choose(page, "Gradient of", "loss")
     assert "Cross entropy of P and the true ranks: " in page.locator(".nsc-side").text_content()
     page.locator(".nsc-outputs .nsc-chip").nth(2).click()
@@ -365,33 +340,13 @@ def test_sliders_soften_the_network(opened):
     assert {"mode=soft", "lambda=0", "steepness=2.5", "relaxation=cauchy", "show=gradient", "of=p0.1"} <= {
         *link[1:].split("&")
     }
-    page.get_by_role("radio", name="Error-free").click()
+    page.get_by_role("radio", name="Error-free", exact=True).click()
     settled(page)
     assert outputs(page) == [*map(str, range(8))]
     assert "form=error-free" in page.evaluate("location.hash")
     page.get_by_role("button", name="Defaults").click()
     shown(page)
     assert outputs(page) != [*map(str, range(8))]
-
-
-def test_a_typed_number_is_the_one_that_is_used(opened):
-    page = opened("bitonic", 8, link="#mode=soft")
-    for label, typed, used in (
-        ("Steepness", "5000", "5000"),
-        ("Steepness", "1e9", "10000"),
-        ("Steepness", "-1", "0.01"),
-        ("Steepness", "what", "0.01"),
-        ("ART λ", "2", "0.99"),
-        ("ART λ", "−1", "0"),
-        ("ART λ", "", "0"),
-    ):
-        field = page.get_by_label(f"{label}, number")
-        field.fill(typed)
-        page.keyboard.press("Enter")
-        shown(page)
-        assert field.input_value() == used, (label, typed)
-    settled(page)
-    assert {"lambda=0", "steepness=0.01"} <= {*page.evaluate("location.hash")[1:].split("&")}
 
 
 def test_a_link_holds_the_state(opened):
@@ -406,22 +361,21 @@ def test_a_link_holds_the_state(opened):
     page.goto(page.url.partition("#")[0])
     page.evaluate("location.hash = 'mode=bits&bits=00110011&tab=bounds'")
     shown(page)
-    assert page.get_by_role("tab", name="Bounds").get_attribute("aria-selected") == "true"
+    assert page.get_by_role("radio", name="Bounds", exact=True).is_checked()
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        "#mode=<script>alert(1)</script>&x=1,2&step=-1&follow=99&ranks=0,0,9&steepness=1e400&lambda=2&of=y99",
-        "#tab=__proto__&constructor=1&__proto__=2&toString=3&paint=what&block=77&format=%E0%A4%A&bits=012",
-        "#" + "x=" + "9," * 30000,
-        "#%%%&&&===&step=9999&mended=1&source=&steepness=0",
-    ],
-)
-def test_hostile_links_are_passed_over(opened, link):
-    page = opened("bitonic", 8, link=link)
-    assert outputs(page) == ["1", "2", "3", "4", "5", "6", "7", "8"]
-    assert page.locator("script").count() == 2
+def test_hostile_links_are_passed_over(opened):
+    page = opened("bitonic", 8)
+    for link in (
+        "mode=<script>alert(1)</script>&x=1,2&step=-1&follow=99&ranks=0,0,9&steepness=1e400&lambda=2&of=y99",
+        "tab=__proto__&constructor=1&__proto__=2&toString=3&paint=what&block=77&format=%E0%A4%A&bits=012",
+        "x=" + "9," * 30000,
+        "%%%&&&===&step=9999&mended=1&source=&steepness=0",
+    ):
+        page.evaluate("(link) => { location.hash = link; }", link)
+        shown(page)
+        assert outputs(page) == ["1", "2", "3", "4", "5", "6", "7", "8"], link
+        assert page.locator("script").count() == 2
 
 
 def test_hostile_files_are_text(opened, tmp_path):
@@ -434,75 +388,69 @@ def test_hostile_files_are_text(opened, tmp_path):
     assert "<!--<script>alert(1)" in page.locator("h1").text_content()
     assert outputs(page) == ["1", "2"]
     for tab in ("Formats", "Code", "Proof"):
-        page.get_by_role("tab", name=tab).click()
+        page.get_by_role("radio", name=tab, exact=True).click()
 
 
-def test_texts_are_those_of_nsc(opened, arithmetic):
+def test_texts_are_those_of_nsc(opened):
     page = opened("bitonic", 8)
-    page.get_by_role("tab", name="Formats").click()
-    assert page.locator(".nsc-texts:visible nav button").all_text_contents() == writable()
-    page.get_by_role("button", name="cn", exact=True).click()
+    page.get_by_role("radio", name="Formats", exact=True).click()
+    assert page.locator(".nsc-names:visible label").all_text_contents() == writable()
+    page.get_by_role("radio", name="cn", exact=True).click()
     shown(page)
     assert page.locator("pre:visible").text_content().startswith("0:1,")
-    page.get_by_role("tab", name="Code").click()
+    page.get_by_role("radio", name="Code", exact=True).click()
     for language, line in (("C", "#include <stdint.h>"), ("C++", "// bitonic_8: "), ("CUDA", "__global__")):
-        page.get_by_role("button", name=language, exact=True).click()
+        page.get_by_role("radio", name=language, exact=True).click()
         shown(page)
         text = page.locator("pre:visible").text_content()
         assert line in text
         assert "--unproved" not in text
-    page.get_by_role("tab", name="Bounds").click()
+    page.get_by_role("radio", name="Bounds", exact=True).click()
     shown(page)
-    assert "5 more than the best known" in page.get_by_role("tabpanel").text_content()
+    assert "5 more than the best known" in page.locator(".nsc-panel:visible").text_content()
     with page.expect_download() as download:
-        page.get_by_role("tab", name="Formats").click()
+        page.get_by_role("radio", name="Formats", exact=True).click()
         page.get_by_role("button", name="Save").locator("visible=true").click()
     assert download.value.suggested_filename == "bitonic_8.cn"
 
 
 def test_keys_zoom_and_name_themselves(opened):
     page = opened("odd_even", 32)
-    before = page.locator(".nsc-stage > g > g").first.get_attribute("transform")
+    width = "document.querySelector('.nsc-world').clientWidth"
+    before = page.evaluate(width)
     page.keyboard.press("+")
-    shown(page)
-    assert page.locator(".nsc-stage > g > g").first.get_attribute("transform") != before
+    assert page.evaluate(width) == pytest.approx(1.4 * before, rel=0.01)
+    scrolled = page.evaluate("document.querySelector('.nsc-stage').scrollLeft")
     page.mouse.move(600, 400)
     page.mouse.down()
     page.mouse.move(500, 350, steps=3)
     page.mouse.up()
+    assert page.evaluate("document.querySelector('.nsc-stage').scrollLeft") == scrolled + 100
     page.keyboard.press("0")
-    shown(page)
-    assert page.locator(".nsc-stage > g > g").first.get_attribute("transform") == before
+    assert page.evaluate(width) == before
     page.keyboard.press("3")
     shown(page)
-    assert page.get_by_role("radio", name="Soft").get_attribute("aria-checked") == "true"
+    assert page.get_by_role("radio", name="Soft", exact=True).is_checked()
     page.get_by_role("button", name="Keyboard and mouse").click()
     assert page.get_by_role("dialog").is_visible()
     page.keyboard.press("Escape")
     assert not page.get_by_role("dialog").is_visible()
-    page.get_by_role("tab", name="Explore").focus()
+    page.get_by_role("radio", name="Explore", exact=True).focus()
     page.keyboard.press("ArrowRight")
     shown(page)
-    assert page.get_by_role("tab", name="Formats").get_attribute("aria-selected") == "true"
+    assert page.get_by_role("radio", name="Formats", exact=True).is_checked()
     unnamed = page.evaluate(
-        """[...document.querySelectorAll('button, input, select, textarea')]
-          .filter((node) => !(node.getAttribute('aria-label') || node.textContent.trim())).length"""
+        """[...document.querySelectorAll('button, input, select, textarea')].filter((node) =>
+          !(node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length)).length"""
     )
     assert unnamed == 0
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_themes_and_a_phones_width(opened, theme):
-    phone = {"width": 390, "height": 800}
-    page = opened("bitonic", 16, link="#mode=soft", viewport=phone, color_scheme=theme)
-    assert page.locator(".nsc-explorer").get_attribute("data-theme") == theme
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    for tab in ("Formats", "Code", "Bounds", "Proof"):
-        page.get_by_role("tab", name=tab).click()
-        shown(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, tab
+def test_themes(opened):
+    page = opened("bitonic", 8, color_scheme="dark")
+    assert page.locator(".nsc-explorer").get_attribute("data-theme") == "dark"
     page.get_by_role("button", name="Light or dark").click()
-    assert page.locator(".nsc-explorer").get_attribute("data-theme") != theme
+    assert page.locator(".nsc-explorer").get_attribute("data-theme") == "light"
 
 
 @pytest.mark.parametrize(
@@ -540,10 +488,9 @@ def thumbnail(picture):
     return np.asarray(Image.open(io.BytesIO(picture)).convert("L").resize((64, 64)), dtype=float)
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_families_are_embedded(browser, errors, tmp_path, width):
-    index = write_pages(tmp_path, families(4))
-    page = browser.new_page(viewport={"width": width, "height": 800})
+def test_the_families_are_embedded(browser, errors, tmp_path):
+    index = write_pages(tmp_path, TWO)
+    page = browser.new_page(viewport={"width": 390, "height": 800})
     page.on("console", lambda message: errors.append(message.text))
     page.goto(index.as_uri())
     current = page.locator("nav [aria-current]")
@@ -554,18 +501,18 @@ def test_the_families_are_embedded(browser, errors, tmp_path, width):
         assert page.get_by_title(f"Explorer of {family}").count() == 1
         inside = page.frame_locator("iframe")
         inside.get_by_role("heading", name=f"{family}, 4 wires").wait_for()
-        for tab in ("Explore", "Proof", "Code", "Explore"):
-            inside.get_by_role("tab", name=tab).click()
+        for tab in ("Proof", "Code", "Explore"):
+            inside.get_by_role("radio", name=tab, exact=True).click()
             settled(page)
-            # The page scrolls, and on a phone nothing in it does so again.
-            scrolls = inside.locator("html" if width > 640 else "html, html *").evaluate_all(
+            # The page scrolls, and nothing in it does so again.
+            scrolls = inside.locator("html, html *").evaluate_all(
                 """(nodes) => nodes
                   .filter((node) => node.matches("html, pre, nav, textarea, dialog, .nsc-scroll, .nsc-tabs"))
                   .filter((node) => node.checkVisibility() && node.scrollHeight > node.clientHeight + 1)
                   .map((node) => node.className || node.tagName)"""
             )
             assert scrolls == [], tab
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
     assert errors == []
 
@@ -574,7 +521,7 @@ def test_the_families_have_the_theme_of_the_site(browser, errors, tmp_path):
     """Its button turns it against the system's; a family that is opened later has it too."""
     page = browser.new_page(color_scheme="light")
     page.on("console", lambda message: errors.append(message.text))
-    page.goto(write_pages(tmp_path, families(4)).as_uri())
+    page.goto(write_pages(tmp_path, TWO).as_uri())
     inside = page.frame_locator("iframe")
     inside.locator(".nsc-explorer[data-theme=light]").wait_for()
     site = """([theme, schemes]) => {

@@ -5,18 +5,28 @@
  * state, which its link holds: an event changes the state, and the next frame shows it.
  */
 import { makeNetwork } from "./network.mjs";
-import { amount } from "./colours.mjs";
-import { capital, h, iconButton, makeChoice, makeTerm } from "./elements.mjs";
-import { TABS, counted, linkOf, readBit, readNumber, startOf, stateOf } from "./state.mjs";
+import { capital, h, html, iconButton, makeChoice, makeTerm } from "./elements.mjs";
+import { counted, linkOf, readNumber, startOf, stateOf } from "./state.mjs";
 import { makeDiagram } from "./diagram.mjs";
 import { makeHeatMap } from "./heat_map.mjs";
 import { boundsView, copied, makeTexts, proofView } from "./views.mjs";
-import { runsOf, targetOf, unitsOf, viewOf, wordsOfComparator } from "./looks.mjs";
+import { runsOf, unitsOf, viewOf, wordsOfComparator } from "./looks.mjs";
 import { makePlayer, positionWords } from "./player.mjs";
 import { makeInputs, makeKeys, makePaints, makeRanks, makeSoft } from "./panels.mjs";
 import { legendOf, showNotice } from "./legend.mjs";
 
-const TAB_NAMES = { explore: "Explore", formats: "Formats", code: "Code", bounds: "Bounds", proof: "Proof" };
+const TAB_CHOICES = [
+  ["explore", "Explore"],
+  ["formats", "Formats"],
+  ["code", "Code"],
+  ["bounds", "Bounds"],
+  ["proof", "Proof"],
+];
+const MODE_CHOICES = [
+  ["exact", "Exact"],
+  ["bits", "0-1"],
+  ["soft", "Soft"],
+];
 // A first visitor reads this.
 const LEAD =
   "Values run from left to right; each vertical line is a comparator, which puts its two values in order, the " +
@@ -38,7 +48,9 @@ export function mount(element, facts, options = {}) {
   const start = startOf(facts);
   const mend = facts.proof.failure?.mend ?? null;
   let state = hasLink ? stateOf(location.hash, start, facts) : start;
-  let theme = chosenTheme() ?? systemTheme();
+  // The theme that a person chose, or the page around this one; null: the system's.
+  let chosen = null;
+  let theme = systemTheme();
   let frame = 0;
   let linkTimer = 0;
   // The view: the network, with or without its mend, what it made of the input, and the tab.
@@ -60,21 +72,12 @@ export function mount(element, facts, options = {}) {
   const heatHost = h("div", { class: "nsc-heat-host" });
   const notice = h("div", { class: "nsc-notice" });
   const legend = h("div", { class: "nsc-legend" });
-  const lead = h("p", { class: "nsc-lead" }, LEAD);
   const diagram = makeDiagram(stageHost, diagramEvents());
   const heatMap = makeHeatMap(heatHost, {
     say,
     pick: (row, column) => update({ of: column < 0 ? `y${row}` : `p${row}.${column}` }),
   });
-  const mode = makeChoice(
-    "Mode",
-    [
-      ["exact", "Exact"],
-      ["bits", "0-1"],
-      ["soft", "Soft"],
-    ],
-    (value) => update({ mode: value }),
-  );
+  const mode = makeChoice("Mode", MODE_CHOICES, (value) => update({ mode: value }));
   const player = makePlayer((step) => update({ step }), tellStep);
   const inputs = makeInputs(facts, update);
   const soft = makeSoft(facts, update);
@@ -85,13 +88,11 @@ export function mount(element, facts, options = {}) {
     "nsc writes no code for a network that it has refuted. The tab Proof says where it fails.",
     (name) => update({ source: name }),
   );
-  const matrix = h(
-    "section",
-    { class: "nsc-card" },
-    h("div", { class: "nsc-card-head" }, h("h2", {}, "Relaxed permutation matrix P"), soft.scale),
-    makeTerm("P", "row r, column c: how much of input c leaves on wire r. Point at an entry, or touch it."),
-    heatHost,
-  );
+  const matrix = html`<section class="nsc-card">
+    <div class="nsc-card-head"><h2>Relaxed permutation matrix P</h2>${soft.scale}</div>
+    ${makeTerm("P", "row r, column c: how much of input c leaves on wire r. Point at an entry, or touch it.")}
+    ${heatHost}
+  </section>`;
   const panels = {
     explore: explorePanel(),
     formats: formats.node,
@@ -107,9 +108,17 @@ export function mount(element, facts, options = {}) {
       }),
     ),
   };
-  const tabs = makeTabs();
+  for (const [name, words] of TAB_CHOICES) {
+    panels[name].classList.add("nsc-panel");
+    panels[name].setAttribute("role", "region");
+    panels[name].setAttribute("aria-label", words);
+  }
+  const tabs = makeChoice("Views", TAB_CHOICES, (name) => update({ tab: name }), "nsc-tabs");
   const keys = makeKeys();
-  root.append(header(), tabs.node, ...Object.values(panels), footer(), keys, live);
+  const footer = html`<footer class="nsc-footer">
+    ${`Made by nsc ${facts.version}. This page holds all it needs: it loads and sends nothing.`}
+  </footer>`;
+  root.append(header(), tabs.node, ...Object.values(panels), footer, keys, live);
   element.replaceChildren(root);
   root.addEventListener("keydown", onKey);
   // Keys work too where nothing has the focus, unless the page shows more than one explorer.
@@ -121,16 +130,13 @@ export function mount(element, facts, options = {}) {
   }
   if (hasLink) addEventListener("hashchange", () => update(stateOf(location.hash, start, facts)));
   addEventListener("beforeprint", () => showTheme("light"));
-  addEventListener("afterprint", () => showTheme(chosenTheme() ?? systemTheme()));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener(
-    "change",
-    () => !chosenTheme() && setTheme(systemTheme()),
-  );
-  // A page that shows this one in a frame says when its own theme changes.
+  addEventListener("afterprint", () => showTheme());
+  DARK.addEventListener("change", () => showTheme());
+  // A page that shows this one in a frame says which theme it has.
   addEventListener("message", ({ source, data }) => {
     if (source !== parent || !["light", "dark"].includes(data?.nscTheme)) return;
-    keepTheme(data.nscTheme);
-    setTheme(data.nscTheme);
+    chosen = data.nscTheme;
+    showTheme();
   });
   new ResizeObserver(() => state.mode === "soft" && update({})).observe(heatHost);
   render();
@@ -139,7 +145,6 @@ export function mount(element, facts, options = {}) {
   // The parts of the page.
 
   function header() {
-    const size = facts.layers.reduce((sum, layer) => sum + layer.length, 0);
     const words = facts.is_selection
       ? facts.proof.verdict
       : { proved: "proved to sort", refuted: "does not sort", unproved: "unproved" }[facts.proof.verdict];
@@ -155,92 +160,41 @@ export function mount(element, facts, options = {}) {
       setTimeout(() => link.classList.remove("is-done"), 1200);
     });
     const themes = iconButton("theme", "Light or dark", () => {
-      setTheme(theme === "dark" ? "light" : "dark");
-      keepTheme(theme);
+      chosen = theme === "dark" ? "light" : "dark";
+      showTheme();
     });
-    return h(
-      "header",
-      { class: "nsc-header" },
-      h(
-        "div",
-        { class: "nsc-title" },
-        h("h1", {}, facts.title),
-        h("p", {}, `${counted(size, "comparator")} in ${counted(facts.layers.length, "layer")}`, badge),
-      ),
-      h(
-        "div",
-        { class: "nsc-tools" },
-        hasLink ? link : null,
-        themes,
-        iconButton("keys", "Keyboard and mouse", () => keys.showModal()),
-      ),
-    );
-  }
-
-  function footer() {
-    const words = `Made by nsc ${facts.version}. This page holds all it needs: it loads and sends nothing.`;
-    return h("footer", { class: "nsc-footer" }, words);
+    const size = facts.layers.flat().length;
+    return html`<header class="nsc-header">
+      <div class="nsc-title">
+        <h1>${facts.title}</h1>
+        <p>${[`${counted(size, "comparator")} in ${counted(facts.layers.length, "layer")}`, badge]}</p>
+      </div>
+      <div class="nsc-tools">
+        ${[hasLink ? link : null, themes, iconButton("keys", "Keyboard and mouse", () => keys.showModal())]}
+      </div>
+    </header>`;
   }
 
   function explorePanel() {
-    const zoom = h(
-      "div",
-      { class: "nsc-zoom", role: "group", "aria-label": "Zoom" },
+    const zoom = [
       iconButton("minus", "Smaller", () => diagram.zoomAt(1 / ZOOM)),
       iconButton("plus", "Larger", () => diagram.zoomAt(ZOOM)),
       iconButton("fit", "Fit", () => diagram.fit()),
-    );
-    const card = h(
-      "section",
-      { class: "nsc-card nsc-diagram", "aria-label": "Diagram" },
-      lead,
-      h("div", { class: "nsc-toolbar" }, mode.node, player.node, zoom),
-      notice,
-      stageHost,
-      legend,
-    );
-    return h(
-      "div",
-      { class: "nsc-explore" },
-      h("div", { class: "nsc-main" }, card, matrix),
-      h("aside", { class: "nsc-side", "aria-label": "Settings" }, ...settings.map(({ node }) => node)),
-    );
-  }
-
-  function makeTabs() {
-    const buttons = TABS.map((name) => {
-      // A page may show several explorers.
-      const id = `nsc-${name}-${Math.random().toString(36).slice(2)}`;
-      panels[name].id = id;
-      panels[name].setAttribute("role", "tabpanel");
-      panels[name].setAttribute("aria-labelledby", `${id}-tab`);
-      const attributes = { type: "button", role: "tab", id: `${id}-tab`, "aria-controls": id };
-      return h("button", { ...attributes, onclick: () => update({ tab: name }) }, TAB_NAMES[name]);
-    });
-    const node = h("div", { class: "nsc-tabs", role: "tablist", "aria-label": "Views" }, ...buttons);
-    node.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!step) return;
-      const at = (TABS.indexOf(state.tab) + step + TABS.length) % TABS.length;
-      update({ tab: TABS[at] });
-      buttons[at].focus();
-      event.preventDefault();
-      event.stopPropagation();
-    });
-    const show = () =>
-      TABS.forEach((name, index) => {
-        const isShown = name === state.tab;
-        panels[name].hidden = !isShown;
-        buttons[index].setAttribute("aria-selected", String(isShown));
-        buttons[index].tabIndex = isShown ? 0 : -1;
-        if (isShown && tab !== name) bringIntoView(buttons[index]);
-      });
-    /** Scroll the tabs of a narrow phone, and nothing else. */
-    const bringIntoView = (button) => {
-      const [own, all] = [button.getBoundingClientRect(), node.getBoundingClientRect()];
-      node.scrollLeft += Math.max(0, own.right - all.right) + Math.min(0, own.left - all.left);
-    };
-    return { node, show };
+    ];
+    return html`<div class="nsc-explore">
+      <div class="nsc-main">
+        <section class="nsc-card nsc-diagram" aria-label="Diagram">
+          <p class="nsc-lead">${LEAD}</p>
+          <div class="nsc-toolbar">
+            ${[mode.node, player.node]}
+            <div class="nsc-zoom" role="group" aria-label="Zoom">${zoom}</div>
+          </div>
+          ${[notice, stageHost, legend]}
+        </section>
+        ${matrix}
+      </div>
+      <aside class="nsc-side" aria-label="Settings">${settings.map(({ node }) => node)}</aside>
+    </div>`;
   }
 
   // From the state to the page.
@@ -252,7 +206,8 @@ export function mount(element, facts, options = {}) {
       net = makeNetwork(facts.n, facts.layers, mend, isMended);
       diagram.setNetwork(net);
     }
-    tabs.show();
+    tabs.show(state.tab);
+    for (const [name, panel] of Object.entries(panels)) panel.hidden = name !== state.tab;
     if (state.tab === "formats") formats.show(state.format);
     if (state.tab === "code") sources.show(state.source);
     if (state.tab === "explore") {
@@ -278,35 +233,9 @@ export function mount(element, facts, options = {}) {
     });
     for (const panel of settings) panel.show(state, runs);
     matrix.hidden = state.mode !== "soft";
-    if (state.mode === "soft") heatMap.show(matrixOf());
+    if (state.mode === "soft") heatMap.show(net, state, runs, theme);
     legend.replaceChildren(...legendOf(net, state, facts, runs, theme));
     showNotice(notice, view, state, facts, update);
-  }
-
-  function matrixOf() {
-    const { n } = facts;
-    const { P, values, ranks, gradient, least, most } = runs;
-    const rowSums = new Array(n).fill(0);
-    const columnSums = new Array(n).fill(0);
-    P.forEach((share, place) => {
-      rowSums[Math.floor(place / n)] += share;
-      columnSums[place % n] += share;
-    });
-    const { row, column } = targetOf(state.of);
-    return {
-      n,
-      P,
-      most: Math.max(...P),
-      rowSums,
-      columnSums,
-      values: net.outputs.map((segment) => values[segment]),
-      ranks: [...ranks],
-      gradient: [...gradient.slice(0, n)],
-      valueColour: (value) => amount((value - least) / (most - least || 1), theme),
-      row,
-      column: column >= 0 ? column : row >= 0 ? -1 : state.follow,
-      theme,
-    };
   }
 
   function tellStep(position) {
@@ -329,16 +258,11 @@ export function mount(element, facts, options = {}) {
     }
   }
 
-  function setTheme(next) {
+  /** Show a theme at once: paper is printed before the next frame. */
+  function showTheme(next = chosen ?? systemTheme()) {
+    if (!root.isConnected) return;
     theme = next;
     root.dataset.theme = next;
-    update({});
-  }
-
-  /** Show a theme at once: paper is printed before the next frame. */
-  function showTheme(next) {
-    if (!root.isConnected) return;
-    setTheme(next);
     cancelAnimationFrame(frame);
     render();
   }
@@ -353,14 +277,13 @@ export function mount(element, facts, options = {}) {
     const rounded = (value, unit) => Number((Math.round(value / unit) * unit).toPrecision(15));
     const isBits = () => state.mode === "bits";
     return {
-      valueOf: (wire) => (isBits() ? state.bits : state.x)[wire],
+      valueOf: (wire) => state.x[wire],
       // A tenth of the values' range, at most, as a power of ten: by how much a key or a few pixels change one.
       unit: () => 10 ** Math.floor(Math.log10((Math.max(...state.x) - Math.min(...state.x) || 1) / 20)),
       typeInput: (wire, text) => {
-        const { found, fault } = (isBits() ? readBit : readNumber)(text);
+        const { found, fault } = readNumber(text);
         if (fault) say(fault);
-        else if (!isBits()) set(wire, found);
-        else if (found !== state.bits[wire]) flip(wire);
+        else set(wire, found);
         return fault ?? "";
       },
       moveInput: (wire, value, unit) => !isBits() && set(wire, rounded(value, unit)),
@@ -390,12 +313,12 @@ export function mount(element, facts, options = {}) {
 
   function onKey(event) {
     const { target, key } = event;
-    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && target.type !== "range";
+    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && !/range|radio/.test(target.type);
     const isElsewhere =
       isTyping || (target.closest?.("dialog, pre, .nsc-scroll") !== null && target !== document.body);
     if (!root.isConnected || isElsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
     if (state.tab !== "explore") return;
-    if (target.type === "range" && /^(Arrow|Home|End)/.test(key)) return;
+    if (/range|radio/.test(target.type) && /^(Arrow|Home|End)/.test(key)) return;
     if (key === " " && target.tagName === "BUTTON") return;
     const actions = {
       ArrowLeft: () => player.move(-1),
@@ -418,22 +341,13 @@ export function mount(element, facts, options = {}) {
   }
 }
 
-const systemTheme = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+const systemTheme = () => (DARK.matches ? "dark" : "light");
 
-/** Return the theme that a person chose; null: none, or a page in a frame without storage. */
-function chosenTheme() {
-  try {
-    const theme = sessionStorage.getItem("nsc-theme");
-    return theme === "light" || theme === "dark" ? theme : null;
-  } catch {
-    return null;
-  }
-}
-
-function keepTheme(theme) {
-  try {
-    sessionStorage.setItem("nsc-theme", theme);
-  } catch {
-    // Without storage it lasts as long as the page.
-  }
+const place = document.getElementById("explorer");
+if (place) {
+  mount(place, JSON.parse(document.getElementById("explorer-facts").textContent));
+  // A page that shows this one in a frame may make the frame as high, so that nothing scrolls in it.
+  if (parent !== window)
+    new ResizeObserver(() => parent.postMessage({ nscHeight: Math.ceil(place.offsetHeight) }, "*")).observe(place);
 }

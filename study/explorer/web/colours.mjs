@@ -5,32 +5,20 @@
  */
 
 /** Viridis of matplotlib, at nine places. */
-const VIRIDIS = [
-  "440154",
-  "472d7b",
-  "3b528b",
-  "2c728e",
-  "21918c",
-  "28ae80",
-  "5ec962",
-  "addc30",
-  "fde725",
-].map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+const VIRIDIS = "440154 472d7b 3b528b 2c728e 21918c 28ae80 5ec962 addc30 fde725".split(" ").map(channelsOf);
 const RANGE = { light: [0, 0.84], dark: [0.24, 1] };
+/** Below 0, at 0 and above. */
 const SIGNED = {
-  light: [
-    [21, 88, 176],
-    [205, 209, 214],
-    [196, 84, 0],
-  ],
-  dark: [
-    [110, 170, 255],
-    [62, 70, 80],
-    [255, 158, 66],
-  ],
+  light: ["1558b0", "cdd1d6", "c45400"].map(channelsOf),
+  dark: ["6eaaff", "3e4650", "ff9e42"].map(channelsOf),
 };
 /** The colours of Okabe and Ito without black, and without yellow, which white swallows. */
 const KINDS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+
+/** Return red, green and blue of six hexadecimal digits. */
+function channelsOf(hex) {
+  return [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16));
+}
 
 const mixed = (a, b, share) => a.map((channel, index) => Math.round(channel + (b[index] - channel) * share));
 const css = ([red, green, blue]) => `rgb(${red},${green},${blue})`;

@@ -1,4 +1,4 @@
-/** Elements: HTML made by calls. Text is always text, never HTML. */
+/** Elements: HTML made by calls, and the controls of the page. Text is always text, never HTML. */
 import { readNumber } from "./state.mjs";
 
 /**
@@ -6,7 +6,7 @@ import { readNumber } from "./state.mjs";
  * set and leave out an attribute.
  * @param {string} name
  * @param {Record<string, any>} attributes
- * @param {...(Node | string | null)} children
+ * @param {...(Node | string)} children
  */
 export function h(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -14,8 +14,23 @@ export function h(name, attributes = {}, ...children) {
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else if (value !== false && value !== null) node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.filter((child) => child !== null));
+  node.append(...children);
   return node;
+}
+
+/**
+ * Return the element that a template describes. A value stands between elements: a text, an element, a list of
+ * these, or null for nothing.
+ */
+export function html(strings, ...values) {
+  const template = document.createElement("template");
+  template.innerHTML = strings.reduce((before, after, at) => `${before}<!--${at - 1}-->${after}`).trim();
+  const walker = document.createTreeWalker(template.content, NodeFilter.SHOW_COMMENT);
+  const places = [];
+  while (walker.nextNode()) places.push(walker.currentNode);
+  for (const place of places)
+    place.replaceWith(...[values[place.data]].flat().filter((value) => value !== null));
+  return template.content.firstElementChild;
 }
 
 const ICONS = {
@@ -37,12 +52,8 @@ export const capital = (words) => words.slice(0, 1).toUpperCase() + words.slice(
 
 /** Return an icon of 20 × 20 units. */
 export function icon(name) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  node.setAttribute("viewBox", "0 0 20 20");
-  node.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", ICONS[name]);
-  node.append(path);
+  const node = html`<svg viewBox="0 0 20 20" aria-hidden="true"><path /></svg>`;
+  node.firstElementChild.setAttribute("d", ICONS[name]);
   return node;
 }
 
@@ -55,67 +66,69 @@ export const wordButton = (words, onclick) =>
   h("button", { type: "button", class: "nsc-small", onclick }, words);
 
 /** Return a word that the page uses and what it means; a page explains its words where they stand. */
-export const makeTerm = (word, meaning) =>
-  h("p", { class: "nsc-remark" }, h("dfn", {}, word), `: ${meaning}`);
+export const makeTerm = (word, meaning) => html`<p class="nsc-remark"><dfn>${word}</dfn>: ${meaning}</p>`;
 
-/** Return terms that are shown when a person asks for them, by pointer or key. */
-export const makeTerms = (terms) =>
-  h(
-    "details",
-    { class: "nsc-terms" },
-    h("summary", {}, "What these words mean"),
-    ...terms.map(([word, meaning]) => makeTerm(word, meaning)),
+/** Return a place for what is wrong with what a person typed. */
+export const makeFault = () => html`<p class="nsc-remark nsc-fault" role="status"></p>`;
+
+/** Return a list of options to choose from, pairs of a value and words. */
+export function makeSelect(label, options, choose) {
+  const node = h(
+    "select",
+    { "aria-label": label, onchange: () => choose(node.value) },
+    ...options.map(([value, words]) => h("option", { value }, words)),
   );
+  return node;
+}
+
+/** Return a control behind its name. */
+export const labelled = (words, control) =>
+  html`<label class="nsc-field"><span class="nsc-label">${words}</span>${control}</label>`;
 
 /**
- * Return buttons of which one is chosen.
+ * Return radio buttons, drawn as words of which one is chosen.
  * @param {string} label
  * @param {[string, string][]} choices Values and words.
  * @param {(value: string) => void} choose
  */
-export function makeChoice(label, choices, choose) {
-  const buttons = choices.map(([value, words]) =>
-    h("button", { type: "button", role: "radio", onclick: () => choose(value) }, words),
+export function makeChoice(label, choices, choose, className = "nsc-choice") {
+  const name = `nsc-${Math.random().toString(36).slice(2)}`; // a page may show several explorers
+  const buttons = choices.map(([value]) =>
+    h("input", { type: "radio", name, value, onchange: () => choose(value) }),
   );
-  const group = h("div", { class: "nsc-choice", role: "radiogroup", "aria-label": label }, ...buttons);
-  group.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    const at = (buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length;
-    buttons[at].focus();
-    choose(choices[at][0]);
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  const show = (value) =>
-    buttons.forEach((button, index) => {
-      const isChosen = choices[index][0] === value;
-      button.setAttribute("aria-checked", String(isChosen));
-      button.tabIndex = isChosen ? 0 : -1;
-    });
-  return { node: group, show };
+  const node = h(
+    "div",
+    { class: className, role: "radiogroup", "aria-label": label },
+    ...choices.map(([, words], at) => html`<label>${buttons[at]}<span>${words}</span></label>`),
+  );
+  const show = (value) => {
+    const chosen = buttons.find((button) => button.value === value);
+    if (chosen.checked) return;
+    chosen.checked = true;
+    if (node.scrollWidth > node.clientWidth)
+      chosen.parentElement.scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  return { node, show };
 }
 
 /**
  * Return a slider with a field for the same number.
  * @param {string} label
- * @param {{least: number, most: number, bounds?: [number, number], isLogarithmic: boolean,
- *   choose: (value: number) => void}} options From `least` to `most` it slides; the field takes what is
- *   within the `bounds`, by default the same, and says so where it takes another number than the typed one.
+ * @param {{least: number, most: number, isLogarithmic: boolean, choose: (value: number) => void}} options The
+ *   field says so where it takes another number than the typed one.
  */
-export function makeSlider(label, { least, most, bounds = [least, most], isLogarithmic, choose }) {
+export function makeSlider(label, { least, most, isLogarithmic, choose }) {
   const toPlace = (value) =>
     isLogarithmic ? Math.log(value / least) / Math.log(most / least) : (value - least) / (most - least);
   const toValue = (place) =>
     isLogarithmic ? least * (most / least) ** place : least + (most - least) * place;
-  const rounded = (value) => Number(value.toPrecision(3));
   const range = h("input", {
     type: "range",
     min: 0,
     max: 1,
     step: 0.001,
     "aria-label": label,
-    oninput: () => choose(rounded(toValue(Number(range.value)))),
+    oninput: () => choose(Number(toValue(Number(range.value)).toPrecision(3))),
   });
   const field = h("input", {
     type: "text",
@@ -124,17 +137,16 @@ export function makeSlider(label, { least, most, bounds = [least, most], isLogar
     "aria-label": `${label}, number`,
     onchange: () => {
       const { found, fault } = readNumber(field.value);
-      const used = Math.min(bounds[1], Math.max(bounds[0], found ?? shown));
+      const used = Math.min(most, Math.max(least, found ?? shown));
       if (fault) note.textContent = `${fault}: ${used} stays`;
-      else if (used !== found)
-        note.textContent = `${label} is from ${bounds[0]} to ${bounds[1]}: ${used} is taken`;
+      else if (used !== found) note.textContent = `${label} is from ${least} to ${most}: ${used} is taken`;
       else note.textContent = "";
       noted = used;
       field.value = String(used); // also while it has the focus
       choose(used);
     },
   });
-  const note = h("p", { class: "nsc-remark nsc-fault", role: "status" });
+  const note = makeFault();
   let noted = null;
   let shown = least;
   const show = (value) => {
@@ -144,7 +156,31 @@ export function makeSlider(label, { least, most, bounds = [least, most], isLogar
     if (document.activeElement !== field) field.value = String(value);
     if (value !== noted) note.textContent = "";
   };
-  const name = h("span", { class: "nsc-label" }, label);
-  const node = h("div", { class: "nsc-slider" }, name, field, range, note);
+  const node = html`<div class="nsc-slider"><span class="nsc-label">${label}</span>${field}${range}${note}</div>`;
   return { node, show };
+}
+
+/**
+ * Make the tip of an element, which must be positioned: words for what is pointed at, touched or has the focus.
+ * @param {HTMLElement} host
+ */
+export function makeTip(host) {
+  const node = h("div", { class: "nsc-tip", hidden: true });
+  host.append(node);
+  const hide = () => {
+    node.hidden = true;
+  };
+
+  /** Show words below a place of the window, or above it where the host has more room. */
+  function show(words, clientX, clientY) {
+    node.textContent = words;
+    node.hidden = false;
+    const box = host.getBoundingClientRect();
+    const [x, y] = [clientX - box.left, clientY - box.top];
+    const [width, height] = [node.offsetWidth, node.offsetHeight];
+    const isAbove = y + 16 + height > host.clientHeight && y - 10 - height >= 0;
+    node.style.left = `${Math.max(4, Math.min(x + 14, host.clientWidth - width - 4))}px`;
+    node.style.top = `${isAbove ? y - 10 - height : y + 16}px`;
+  }
+  return { show, hide };
 }

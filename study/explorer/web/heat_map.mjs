@@ -2,24 +2,9 @@
  * The heat map of P: rows are outputs, columns are inputs. Beside each row stand its sum and the soft value,
  * below each column its sum, the soft rank and the gradient.
  */
-import { heat, heatChannels, inkOn, signed } from "./colours.mjs";
-import { makeTip } from "./tip.mjs";
-
-/**
- * @typedef {object} Matrix
- * @property {number} n
- * @property {Float64Array} P Row by row.
- * @property {number} most The largest entry of P.
- * @property {number[]} rowSums
- * @property {number[]} columnSums
- * @property {number[]} values Soft value of each output.
- * @property {number[]} ranks Soft rank of each input.
- * @property {number[]} gradient Of the chosen number, by each input.
- * @property {(value: number) => string} valueColour
- * @property {number} row The chosen output, or row of the chosen entry; -1: none.
- * @property {number} column The column of the chosen entry, or the followed input; -1: none.
- * @property {string} theme
- */
+import { amount, heat, heatChannels, inkOn, signed } from "./colours.mjs";
+import { makeTip } from "./elements.mjs";
+import { targetOf } from "./state.mjs";
 
 const STRIP_GAP = 10;
 const MOST_CELL = 50;
@@ -37,13 +22,24 @@ export function makeHeatMap(host, on) {
   canvas.setAttribute("role", "img");
   host.append(canvas);
   const tip = makeTip(host);
-  /** @type {Matrix} */ let matrix;
+  let matrix;
   let shape = { cell: 1, left: 0, top: 0, strip: 0 };
-  let cursor = { row: 0, column: 0 };
+  let cursor = [0, 0];
 
-  function show(next) {
-    matrix = next;
-    const { n } = matrix;
+  /** Show the P of some runs, and frame what the state chose. */
+  function show(net, state, runs, theme) {
+    const { n } = net;
+    const rowSums = new Array(n).fill(0);
+    const columnSums = new Array(n).fill(0);
+    runs.P.forEach((share, place) => {
+      rowSums[Math.floor(place / n)] += share;
+      columnSums[place % n] += share;
+    });
+    const { row, column } = targetOf(state.of);
+    const framed = { row, column: row >= 0 || column >= 0 ? column : state.follow };
+    const gradient = [...runs.gradient.slice(0, n)];
+    const values = net.outputs.map((segment) => runs.values[segment]);
+    matrix = { ...runs, ...framed, n, theme, gradient, values, rowSums, columnSums, largest: Math.max(...runs.P) };
     const width = host.clientWidth || 400;
     const strip = 46;
     const [label, top] = [26, 20];
@@ -70,7 +66,7 @@ export function makeHeatMap(host, on) {
   }
 
   function draw(context, line) {
-    const { n, P, theme } = matrix;
+    const { n, P, theme, gradient } = matrix;
     const { cell, left, top, strip, side } = shape;
     const style = getComputedStyle(canvas);
     const muted = style.getPropertyValue("--nsc-muted");
@@ -100,14 +96,8 @@ export function makeHeatMap(host, on) {
       for (let column = 0; column < n; column++) {
         const share = P[row * n + column];
         const words = share < 0.005 ? "" : share.toFixed(2).replace(/^0/, "");
-        box(
-          left + column * cell,
-          top + row * cell,
-          cell - gap,
-          cell - gap,
-          heat(Math.sqrt(share / matrix.most)),
-          words,
-        );
+        const colour = heat(Math.sqrt(share / matrix.largest));
+        box(left + column * cell, top + row * cell, cell - gap, cell - gap, colour, words);
       }
     }
     const every = Math.ceil((n > 100 ? 26 : n > 10 ? 20 : 13) / cell);
@@ -121,24 +111,16 @@ export function makeHeatMap(host, on) {
     const neutral = theme === "dark" ? "rgb(48,55,64)" : "rgb(232,235,239)";
     for (let row = 0; row < n; row++) {
       const y = top + row * cell;
+      const value = matrix.values[row];
+      const colour = amount((value - matrix.least) / (matrix.most - matrix.least || 1), theme);
       box(right, y, strip - 3, cell - gap, neutral, matrix.rowSums[row]);
-      box(
-        right + strip,
-        y,
-        strip - 3,
-        cell - gap,
-        matrix.valueColour(matrix.values[row]),
-        matrix.values[row],
-      );
+      box(right + strip, y, strip - 3, cell - gap, colour, value);
     }
-    const most = Math.max(...matrix.gradient.map(Math.abs)) || 1;
+    const most = Math.max(...gradient.map(Math.abs)) || 1;
     const strips = [
       ["sum", (column) => [neutral, matrix.columnSums[column]]],
       ["rank", (column) => [heat(matrix.ranks[column] / Math.max(1, n - 1)), matrix.ranks[column]]],
-      [
-        "gradient",
-        (column) => [signed(matrix.gradient[column] / most, theme), matrix.gradient[column]],
-      ],
+      ["gradient", (column) => [signed(gradient[column] / most, theme), gradient[column]]],
     ];
     strips.forEach(([name, lookOf], index) => {
       const y = top + side + STRIP_GAP + index * (line + 3);
@@ -180,7 +162,8 @@ export function makeHeatMap(host, on) {
   function tell(row, column) {
     if (row < 0 || column < 0) return tip.hide();
     const { left, top, cell } = shape;
-    tip.show(words(row, column), left + (column + 0.5) * cell, top + (row + 0.5) * cell);
+    const box = canvas.getBoundingClientRect();
+    tip.show(words(row, column), box.x + left + (column + 0.5) * cell, box.y + top + (row + 0.5) * cell);
   }
 
   canvas.addEventListener("pointermove", (event) => {
@@ -196,16 +179,12 @@ export function makeHeatMap(host, on) {
     tell(row, column);
   });
   canvas.addEventListener("keydown", (event) => {
-    const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    if (event.key === "Enter") on.pick(cursor.row, cursor.column);
-    else if (steps[event.key]) {
-      const inside = (place) => Math.min(matrix.n - 1, Math.max(0, place));
-      cursor = {
-        row: inside(cursor.row + steps[event.key][0]),
-        column: inside(cursor.column + steps[event.key][1]),
-      };
-      on.say(words(cursor.row, cursor.column));
-      tell(cursor.row, cursor.column);
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (event.key === "Enter") on.pick(...cursor);
+    else if (step) {
+      cursor = cursor.map((place, at) => Math.min(matrix.n - 1, Math.max(0, place + step[at])));
+      on.say(words(...cursor));
+      tell(...cursor);
     } else return;
     event.preventDefault();
     event.stopPropagation();
@@ -214,12 +193,12 @@ export function makeHeatMap(host, on) {
 }
 
 /** Return P as a picture of a pixel for each entry, which is drawn faster than as many boxes. */
-function picture({ n, P, most }) {
+function picture({ n, P, largest }) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = n;
   const image = new ImageData(n, n);
   P.forEach((share, place) => {
-    image.data.set(heatChannels(Math.sqrt(share / most)), 4 * place);
+    image.data.set(heatChannels(Math.sqrt(share / largest)), 4 * place);
     image.data[4 * place + 3] = 255;
   });
   canvas.getContext("2d").putImageData(image, 0, 0);
@@ -238,13 +217,6 @@ export function short(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 0.001 || size >= 100000))
     return value.toExponential(0).replace("-", "−").replace("e−", "e-").replace("e+", "e");
-  const text =
-    size >= 1000
-      ? value.toFixed(0)
-      : size >= 100
-        ? value.toFixed(1)
-        : size >= 10
-          ? value.toFixed(2)
-          : value.toFixed(3);
+  const text = value.toFixed([10, 100, 1000].filter((most) => size < most).length);
   return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
 }

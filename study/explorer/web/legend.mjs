@@ -1,36 +1,29 @@
 /** The legend below the diagram, and the notice above it. */
 import { neededOf } from "./network.mjs";
 import { amount, kind, signed } from "./colours.mjs";
-import { h, wordButton } from "./elements.mjs";
+import { h, html, wordButton } from "./elements.mjs";
 import { short } from "./heat_map.mjs";
 import { BITS, EXCHANGED, PLAIN } from "./looks.mjs";
 
-const NINE = [...Array(9).keys()].map((place) => place / 8);
+export const NINE = [...Array(9).keys()].map((place) => place / 8);
 const MOST_LISTED = 12;
 
-const scale = (colours, from, to) =>
-  h(
-    "span",
-    { class: "nsc-scale" },
-    from,
-    h("i", { style: `background:linear-gradient(90deg,${colours.join(",")})` }),
-    to,
-  );
 const swatch = (colour, words) =>
-  h("span", { class: "nsc-swatch" }, h("i", { style: `background:${colour}` }), words);
-const item = (name, ...parts) => h("span", { class: "nsc-legend-item" }, h("b", {}, name), ...parts);
+  html`<span class="nsc-swatch">${h("i", { style: `background:${colour}` })}${words}</span>`;
+const item = (name, ...parts) => html`<span class="nsc-legend-item"><b>${name}</b>${parts}</span>`;
+
+/** Return a scale of colours, from one end to the other. */
+export const scale = (colours, from, to) =>
+  html`<span class="nsc-scale">
+    ${from}${h("i", { style: `background:linear-gradient(90deg,${colours.join(",")})` })}${to}
+  </span>`;
 
 /** Return the items of the legend: what the colours of wires and comparators stand for. */
 export function legendOf(net, state, facts, runs, theme) {
   const items = [wiresItem(state, runs, theme), comparatorsItem(state, facts, theme)];
   if (net.comparators.some(({ lo, hi }) => lo > hi))
     items.push(
-      h(
-        "span",
-        { class: "nsc-legend-item" },
-        h("dfn", {}, "arrowhead"),
-        "the larger value leaves above, where it points",
-      ),
+      html`<span class="nsc-legend-item"><dfn>arrowhead</dfn>the larger value leaves above, where it points</span>`,
     );
   if (state.chosen) {
     const counts = [0, 0, 0, 0];
@@ -48,14 +41,8 @@ function wiresItem(state, runs, theme) {
   if (state.mode !== "soft" || state.show === "values")
     return item("values", scale(amounts, short(runs.least), short(runs.most)));
   const most = short(Math.max(...runs.gradient.map(Math.abs)));
-  return item(
-    "gradient",
-    scale(
-      NINE.map((place) => signed(2 * place - 1, theme)),
-      `−${most}`,
-      most,
-    ),
-  );
+  const colours = NINE.map((place) => signed(2 * place - 1, theme));
+  return item("gradient", scale(colours, `−${most}`, most));
 }
 
 function comparatorsItem(state, facts, theme) {
@@ -69,15 +56,8 @@ function comparatorsItem(state, facts, theme) {
       cut.butterflies ? swatch(kind(1), "run with it") : "",
     );
   }
-  if (state.mode === "soft")
-    return item(
-      "comparators",
-      scale(
-        NINE.map((place) => amount(place, theme)),
-        "swap",
-        "keep",
-      ),
-    );
+  const amounts = NINE.map((place) => amount(place, theme));
+  if (state.mode === "soft") return item("comparators", scale(amounts, "swap", "keep"));
   return item("comparators", swatch(EXCHANGED[theme], "exchange"), swatch(PLAIN[theme], "leave"));
 }
 

@@ -9,6 +9,7 @@ import { NEEDED, coneOf, neededOf, runExactly } from "./network.mjs";
 import { crossEntropyOf, gradientOf, permutationOf, ranksOf, runSoftly, sharesOf } from "./soft.mjs";
 import { amount, inkOn, kind, signed } from "./colours.mjs";
 import { short } from "./heat_map.mjs";
+import { targetOf } from "./state.mjs";
 
 /**
  * @typedef {object} Runs What the network makes of the state's input.
@@ -62,12 +63,6 @@ function seedsOf(net, state, runs) {
   return { P };
 }
 
-/** Return the row and the column that a gradient is of; -1 where it has none. */
-export function targetOf(of) {
-  const [row, column] = of.slice(1).split(".").map(Number);
-  return of === "loss" ? { row: -1, column: -1 } : { row, column: column ?? -1 };
-}
-
 /** Return the rank of each value; equal values keep their order. */
 export function trueRanks(x) {
   const ranks = new Array(x.length);
@@ -109,12 +104,8 @@ export function viewOf(net, state, facts, runs, { units, step, theme }) {
   const wanted = new Set(state.chosen ?? facts.ranks.map(([wire]) => wire));
   const sorted = [...(state.mode === "bits" ? state.bits : state.x)].sort((a, b) => a - b);
   const isDone = step === units.length;
-  const isWrong = (wire) =>
-    isDone &&
-    state.mode !== "soft" &&
-    wanted.has(wire) &&
-    runs.values[net.outputs[wire]] !== sorted[ranks.get(wire)];
-  const wrong = [...Array(net.n).keys()].filter(isWrong);
+  const isWrong = (wire) => wanted.has(wire) && runs.values[net.outputs[wire]] !== sorted[ranks.get(wire)];
+  const wrong = isDone && state.mode !== "soft" ? [...Array(net.n).keys()].filter(isWrong) : [];
   const colours = coloursOf(net, state, facts, runs, theme);
   return {
     isBits: state.mode === "bits",
@@ -124,14 +115,7 @@ export function viewOf(net, state, facts, runs, { units, step, theme }) {
     ...comparatorLooks(net, state, hasRun, needed, colours),
     needed,
     inputs: inputLooks(state, runs, colours),
-    outputs: outputLooks(net, state, runs, {
-      shownEnds,
-      wanted,
-      wrong: new Set(wrong),
-      ranks,
-      colours,
-      isDone,
-    }),
+    outputs: outputLooks(net, state, runs, { shownEnds, wanted, wrong, ranks, colours, isDone }),
     isFollowing: state.follow >= 0,
     playhead: isDone || (state.paint === "codelets" && facts.cut) ? null : layerBehind(net, units[step - 1]),
     failing: isDone && wrong.length ? lastLayer(net, wrong) : -1,
@@ -220,26 +204,21 @@ export function coneParts(net, cut, block) {
 }
 
 function wireLooks(net, state, runs, hasRun, colours) {
-  const classes = [];
+  const isShown = ({ from }) => from < 0 || hasRun[from];
+  const hasGradients = state.mode === "soft" && state.show === "gradient";
   const wires = net.segments.map((segment, index) => {
-    const isShown = segment.from < 0 || hasRun[segment.from];
-    const isOn =
-      state.follow >= 0 &&
-      (runs.followed ? runs.followed[index] > 0.02 : runs.exact.items[index] === state.follow);
-    classes.push(!isShown ? "later" : isOn ? "on" : "");
-    if (!isShown) return "";
-    if (state.mode !== "soft") return colours.ofValue(runs.values[index]);
-    return state.show === "gradient"
-      ? colours.gradient(runs.gradient[index])
-      : colours.ofValue(runs.values[index]);
+    if (!isShown(segment)) return "";
+    return hasGradients ? colours.gradient(runs.gradient[index]) : colours.ofValue(runs.values[index]);
   });
-  if (runs.followed) {
+  const wireClasses = net.segments.map((segment, index) => {
+    if (!isShown(segment)) return "later";
+    if (state.follow < 0) return "";
+    if (!runs.followed) return runs.exact.items[index] === state.follow ? "on" : "";
     // The wider the line, the larger the share of the followed input.
-    runs.followed.forEach((share, index) => {
-      if (classes[index] === "on") classes[index] = `on share-${Math.min(4, Math.floor(share * 5))}`;
-    });
-  }
-  return { wires, wireClasses: classes };
+    const share = runs.followed[index];
+    return share > 0.02 ? `on share-${Math.min(4, Math.floor(share * 5))}` : "";
+  });
+  return { wires, wireClasses };
 }
 
 function comparatorLooks(net, state, hasRun, needed, colours) {
@@ -286,11 +265,11 @@ function outputLooks(net, state, runs, { shownEnds, wanted, wrong, ranks, colour
     const value = runs.values[segment];
     const isWanted = wanted.has(wire);
     const fill = colours.ofValue(value);
-    const verdict = wrong.has(wire) ? ", wrong" : isDone && isWanted ? ", right" : "";
+    const verdict = wrong.includes(wire) ? ", wrong" : isDone && isWanted ? ", right" : "";
     const rank = ranks.has(wire) ? `, rank ${ranks.get(wire)}` : "";
     const classes = [];
     if (!isWanted) classes.push("unwanted");
-    if (wrong.has(wire)) classes.push("wrong");
+    if (wrong.includes(wire)) classes.push("wrong");
     if (runs.soft && targetOf(state.of).row === wire) classes.push("target");
     if (!runs.soft && state.follow >= 0 && runs.exact.items[segment] === state.follow)
       classes.push("followed");

@@ -5,16 +5,23 @@
  * @typedef {import("./state.mjs").State} State
  * @typedef {import("./looks.mjs").Runs} Runs
  */
-import { h, makeChoice, makeSlider, makeTerm, makeTerms, wordButton } from "./elements.mjs";
-import { LEAST_STEEPNESS, MOST_LAMBDA, MOST_STEEPNESS, readBits, readNumbers, readRanks } from "./state.mjs";
+import {
+  h,
+  html,
+  labelled,
+  makeChoice,
+  makeFault,
+  makeSelect,
+  makeSlider,
+  makeTerm,
+  wordButton,
+} from "./elements.mjs";
+import { LEAST_STEEPNESS, MOST_LAMBDA, MOST_STEEPNESS, readBits, readNumbers, readRanks, targetOf } from "./state.mjs";
 import { heat } from "./colours.mjs";
 import { short } from "./heat_map.mjs";
-import { targetOf } from "./looks.mjs";
+import { NINE, scale } from "./legend.mjs";
 
 const upTo = (count) => [...Array(count).keys()];
-const makeFault = () => h("p", { class: "nsc-remark nsc-fault", role: "status" });
-const labelled = (words, node) =>
-  h("label", { class: "nsc-field" }, h("span", { class: "nsc-label" }, words), node);
 
 /** Make the panel of the input: values, or zeros and ones, and the item to follow. */
 export function makeInputs(facts, update) {
@@ -33,40 +40,31 @@ export function makeInputs(facts, update) {
     "0-1",
     "a network that sorts all inputs of zeros and ones sorts all inputs; click an input to flip it",
   );
-  const follow = h(
-    "select",
-    { "aria-label": "Item to follow", onchange: () => update({ follow: Number(follow.value) }) },
-    h("option", { value: -1 }, "none"),
-    ...upTo(n).map((wire) => h("option", { value: wire }, `of wire ${wire}`)),
+  const wires = upTo(n).map((wire) => [wire, `of wire ${wire}`]);
+  const follow = makeSelect("Item to follow", [[-1, "none"], ...wires], (wire) =>
+    update({ follow: Number(wire) }),
   );
+  const preset = (words, changes) => wordButton(words, () => update(changes()));
   const sorted = (compare) => [...state.x].sort(compare);
-  const choices = {
-    numbers: [
-      ...(failure ? [wordButton("Failing input", () => update({ x: [...failure.values], step: null }))] : []),
-      wordButton("Shuffle", () => update({ x: shuffled(state.x) })),
-      wordButton("Random", () => update({ x: state.x.map(() => Math.round(normal() * 100) / 100) })),
-      wordButton("Ascending", () => update({ x: sorted((a, b) => a - b) })),
-      wordButton("Descending", () => update({ x: sorted((a, b) => b - a) })),
-    ],
-    bits: [
-      ...(failure
-        ? [wordButton("Counterexample", () => update({ bits: [...failure.vector], step: null }))]
-        : []),
-      wordButton("Random", () => update({ bits: state.bits.map(() => Math.round(Math.random())) })),
-      wordButton("Zeros", () => update({ bits: state.bits.map(() => 0) })),
-      wordButton("Flip all", () => update({ bits: state.bits.map((bit) => 1 - bit) })),
-    ],
-  };
-  const node = h(
-    "section",
-    { class: "nsc-card" },
-    h("h2", {}, "Input"),
-    field,
-    note,
-    presets,
-    bitsTerm,
-    labelled("Follow the item", follow),
-  );
+  const numbers = [
+    preset("Shuffle", () => ({ x: shuffled(state.x) })),
+    preset("Random", () => ({ x: state.x.map(() => Math.round(normal() * 100) / 100) })),
+    preset("Ascending", () => ({ x: sorted((a, b) => a - b) })),
+    preset("Descending", () => ({ x: sorted((a, b) => b - a) })),
+  ];
+  const bits = [
+    preset("Random", () => ({ bits: state.bits.map(() => Math.round(Math.random())) })),
+    preset("Zeros", () => ({ bits: state.bits.map(() => 0) })),
+    preset("Flip all", () => ({ bits: state.bits.map((bit) => 1 - bit) })),
+  ];
+  if (failure) {
+    numbers.unshift(preset("Failing input", () => ({ x: [...failure.values], step: null })));
+    bits.unshift(preset("Counterexample", () => ({ bits: [...failure.vector], step: null })));
+  }
+  const node = html`<section class="nsc-card">
+    <h2>Input</h2>
+    ${[field, note, presets, bitsTerm, labelled("Follow the item", follow)]}
+  </section>`;
 
   function read() {
     const isBits = state.mode === "bits";
@@ -87,7 +85,7 @@ export function makeInputs(facts, update) {
       note.textContent = "";
       field.setAttribute("aria-invalid", "false");
     }
-    if (isOther) presets.replaceChildren(...choices[isBits ? "bits" : "numbers"]);
+    if (isOther) presets.replaceChildren(...(isBits ? bits : numbers));
     follow.value = String(state.follow);
   }
   return { node, show };
@@ -109,34 +107,23 @@ const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * 
 export function makeRanks(facts, update) {
   const rankOf = new Map(facts.ranks);
   const note = makeFault();
-  const terms = h(
-    "div",
-    {},
-    makeTerm("half", "one of its two values is needed"),
-    makeTerm("dead", "neither is"),
-  );
-  const field = h("input", {
-    type: "text",
-    spellcheck: "false",
-    "aria-label": "Chosen ranks",
-    oninput: read,
-  });
-  const names = ["All", "Median", "Top 1", ...(facts.n >= 8 ? ["Top 4"] : [])];
-  const presets = names.map((words) =>
+  const terms = html`<div>
+    ${makeTerm("half", "one of its two values is needed")}
+    ${makeTerm("dead", "neither is")}
+  </div>`;
+  const field = h("input", { type: "text", spellcheck: "false", "aria-label": "Chosen ranks", oninput: read });
+  const presets = ["All", "Median", "Top 1", ...(facts.n >= 8 ? ["Top 4"] : [])].map((words) =>
     wordButton(words, () => {
       field.value = words.toLowerCase();
       read();
     }),
   );
-  const node = h(
-    "section",
-    { class: "nsc-card" },
-    h("h2", {}, "Chosen ranks"),
-    field,
-    note,
-    facts.is_selection ? null : h("div", { class: "nsc-row" }, ...presets),
-    terms,
-  );
+  const node = html`<section class="nsc-card">
+    <h2>Chosen ranks</h2>
+    ${[field, note]}
+    <div class="nsc-row">${facts.is_selection ? null : presets}</div>
+    ${terms}
+  </section>`;
 
   function read() {
     const { found, fault, remark } = readRanks(field.value, facts);
@@ -159,85 +146,75 @@ export function makeRanks(facts, update) {
   return { node, show };
 }
 
-/** What is said below each way to colour comparators. */
-const PAINT_NOTES = {
-  work: () => [],
-  codelets: ({ terms }) => [
-    makeTerm("codelet", terms.codelet),
-    h("p", { class: "nsc-remark" }, "Steps go through the codelets in running order."),
-  ],
-  cone: ({ terms, butterflies }) => [
-    makeTerm("light cone", terms["light cone"]),
-    makeTerm("P", terms.P),
-    butterflies
-      ? makeTerm(
-          "butterfly",
-          "comparators of two layers on four wires, which a kernel runs or skips together",
-        )
-      : "",
-  ],
-};
+const BUTTERFLY = "comparators of two layers on four wires, which a kernel runs or skips together";
 
 /** Make the panel of the colours of comparators. */
 export function makePaints(facts, update) {
   const { n, cut } = facts;
-  const paint = h(
-    "select",
-    { "aria-label": "Colour of comparators", onchange: () => update({ paint: paint.value, step: null }) },
-    h("option", { value: "work" }, "what they do"),
-    ...(cut
-      ? [h("option", { value: "codelets" }, "codelets"), h("option", { value: "cone" }, "a light cone of P")]
-      : []),
-  );
+  const terms = cut?.terms;
+  // What is said below each way to colour comparators.
+  const notes = cut && {
+    codelets: [
+      makeTerm("codelet", terms.codelet),
+      html`<p class="nsc-remark">Steps go through the codelets in running order.</p>`,
+    ],
+    cone: [
+      makeTerm("light cone", terms["light cone"]),
+      makeTerm("P", terms.P),
+      cut.butterflies ? makeTerm("butterfly", BUTTERFLY) : "",
+    ],
+  };
+  const ways = [["work", "what they do"]];
+  if (cut) ways.push(["codelets", "codelets"], ["cone", "a light cone of P"]);
+  const paint = makeSelect("Colour of comparators", ways, (way) => update({ paint: way, step: null }));
   const columns = cut?.columns ?? 1;
-  const block = h(
-    "select",
-    { "aria-label": "Columns of P", onchange: () => update({ block: Number(block.value) }) },
-    ...upTo(Math.ceil(n / columns)).map((index) => {
-      const [first, last] = [index * columns, Math.min(n, (index + 1) * columns) - 1];
-      return h(
-        "option",
-        { value: index },
-        first === last ? `column ${first}` : `columns ${first} to ${last}`,
-      );
-    }),
-  );
+  const blocks = upTo(Math.ceil(n / columns)).map((index) => {
+    const [first, last] = [index * columns, Math.min(n, (index + 1) * columns) - 1];
+    return [index, first === last ? `column ${first}` : `columns ${first} to ${last}`];
+  });
+  const block = makeSelect("Columns of P", blocks, (index) => update({ block: Number(index) }));
   const blockField = labelled("Of", block);
-  const note = h("div", {});
-  let noted = "";
-  const node = h(
-    "section",
-    { class: "nsc-card" },
-    h("h2", {}, "Comparators"),
-    labelled("Coloured by", paint),
-    blockField,
-    note,
-  );
+  const note = h("div");
+  const node = html`<section class="nsc-card">
+    <h2>Comparators</h2>
+    ${[labelled("Coloured by", paint), blockField, note]}
+  </section>`;
 
   /** @param {State} state */
   function show(state) {
-    const shown = cut ? state.paint : "work";
-    paint.value = shown;
+    paint.value = cut ? state.paint : "work";
     block.value = String(state.block);
-    blockField.hidden = shown !== "cone";
-    if (noted !== shown) note.replaceChildren(...PAINT_NOTES[shown](cut));
-    noted = shown;
+    blockField.hidden = paint.value !== "cone";
+    note.replaceChildren(...(notes?.[paint.value] ?? []));
   }
   return { node, show };
 }
 
+const SOFT_TERMS = ({ default_steepness }) => [
+  [
+    "relaxed comparator",
+    "it mixes its two values, the less the further apart they are, so that what comes out has a gradient",
+  ],
+  ["relaxation", "how the weight with which a comparator keeps its values in place follows from their difference"],
+  [
+    "steepness",
+    `the larger, the nearer to an exact comparator; by default ${default_steepness}, twice the depth, which suits values of about 1`,
+  ],
+  [
+    "ART λ",
+    "the activation replacement trick: a difference d is taken as d / |d|^λ, so that close values part sooner",
+  ],
+  ["error-free", "exact values and a 0-1 P, with the gradients of the relaxed comparators"],
+];
+
 /** Make the panel of the relaxation, and the scale of the heat map. */
 export function makeSoft(facts, update) {
   const { start } = facts;
-  const sigmoid = h(
-    "select",
-    { "aria-label": "Relaxation", onchange: () => update({ sigmoid: sigmoid.value }) },
-    ...facts.sigmoids.map(({ name }) => h("option", { value: name }, name)),
-  );
+  const sigmoids = facts.sigmoids.map((name) => [name, name]);
+  const sigmoid = makeSelect("Relaxation", sigmoids, (name) => update({ sigmoid: name }));
   const steepness = makeSlider("Steepness", {
-    least: 0.1,
-    most: 1000,
-    bounds: [LEAST_STEEPNESS, MOST_STEEPNESS],
+    least: LEAST_STEEPNESS,
+    most: MOST_STEEPNESS,
     isLogarithmic: true,
     choose: (value) => update({ steepness: value }),
   });
@@ -247,29 +224,19 @@ export function makeSoft(facts, update) {
     isLogarithmic: false,
     choose: (value) => update({ lambda: value }),
   });
-  const form = makeChoice(
-    "Form",
-    [
-      ["relaxed", "Relaxed"],
-      ["error-free", "Error-free"],
-    ],
-    (value) => update({ form: value }),
-  );
-  const wires = makeChoice(
-    "Wires show",
-    [
-      ["values", "Values"],
-      ["gradient", "Gradient"],
-    ],
-    (value) => update({ show: value }),
-  );
-  const of = h(
-    "select",
-    { "aria-label": "Gradient of", onchange: () => update({ of: of.value }) },
-    ...upTo(facts.n).map((wire) => h("option", { value: `y${wire}` }, `output ${wire}`)),
-    h("option", { value: "loss" }, "cross entropy"),
-  );
-  const entry = h("option", {});
+  const forms = [
+    ["relaxed", "Relaxed"],
+    ["error-free", "Error-free"],
+  ];
+  const form = makeChoice("Form", forms, (value) => update({ form: value }));
+  const shown = [
+    ["values", "Values"],
+    ["gradient", "Gradient"],
+  ];
+  const wires = makeChoice("Wires show", shown, (value) => update({ show: value }));
+  const numbers = upTo(facts.n).map((wire) => [`y${wire}`, `output ${wire}`]);
+  const of = makeSelect("Gradient of", [...numbers, ["loss", "cross entropy"]], (value) => update({ of: value }));
+  const entry = h("option");
   const loss = h("p", { class: "nsc-remark" });
   const defaults = wordButton("Defaults", () =>
     update({
@@ -279,46 +246,19 @@ export function makeSoft(facts, update) {
       form: start.form,
     }),
   );
-  const node = h(
-    "section",
-    { class: "nsc-card" },
-    h("div", { class: "nsc-card-head" }, h("h2", {}, "Soft comparators"), defaults),
-    labelled("Relaxation", sigmoid),
-    steepness.node,
-    lambda.node,
-    h("div", { class: "nsc-field" }, h("span", { class: "nsc-label" }, "Form"), form.node),
-    h("div", { class: "nsc-field" }, h("span", { class: "nsc-label" }, "Wires show"), wires.node),
-    labelled("Gradient of", of),
-    loss,
-    makeTerms([
-      [
-        "relaxed comparator",
-        "it mixes its two values, the less the further apart they are, so that what comes out has a gradient",
-      ],
-      [
-        "relaxation",
-        "how the weight with which a comparator keeps its values in place follows from their difference",
-      ],
-      [
-        "steepness",
-        `the larger, the nearer to an exact comparator; by default ${start.default_steepness}, twice the depth, which suits values of about 1`,
-      ],
-      [
-        "ART λ",
-        "the activation replacement trick: a difference d is taken as d / |d|^λ, so that close values part sooner",
-      ],
-      ["error-free", "exact values and a 0-1 P, with the gradients of the relaxed comparators"],
-    ]),
-  );
+  const node = html`<section class="nsc-card">
+    <div class="nsc-card-head"><h2>Soft comparators</h2>${defaults}</div>
+    ${[labelled("Relaxation", sigmoid), steepness.node, lambda.node]}
+    <div class="nsc-field"><span class="nsc-label">Form</span>${form.node}</div>
+    <div class="nsc-field"><span class="nsc-label">Wires show</span>${wires.node}</div>
+    ${[labelled("Gradient of", of), loss]}
+    <details class="nsc-terms">
+      <summary>What these words mean</summary>
+      ${SOFT_TERMS(start).map(([word, meaning]) => makeTerm(word, meaning))}
+    </details>
+  </section>`;
   const most = h("span", {}, "1");
-  const colours = upTo(9).map((place) => heat(Math.sqrt(place / 8)));
-  const scale = h(
-    "span",
-    { class: "nsc-scale" },
-    "0",
-    h("i", { style: `background:linear-gradient(90deg,${colours.join(",")})` }),
-    most,
-  );
+  const colours = NINE.map((place) => heat(Math.sqrt(place)));
 
   /**
    * @param {State} state
@@ -343,7 +283,7 @@ export function makeSoft(facts, update) {
       runs.loss === undefined ? "" : `Cross entropy of P and the true ranks: ${short(runs.loss)}`;
     most.textContent = short(Math.max(...runs.P));
   }
-  return { node, show, scale };
+  return { node, show, scale: scale(colours, "0", most) };
 }
 
 const KEYS_AND_MOUSE = [
@@ -362,24 +302,17 @@ const KEYS_AND_MOUSE = [
   ["Click an input or a wire", "follow its item"],
   ["Click an output", "in soft mode: show its gradient; else follow its item"],
   ["Shift and click an output", "choose or leave out its rank"],
-  ["Drag, Ctrl and wheel", "pan, zoom"],
+  ["Drag, Ctrl and wheel", "scroll, zoom"],
 ];
 
 /** Return a dialog that lists keys and what the mouse does. */
 export function makeKeys() {
-  const list = h(
-    "dl",
-    {},
-    ...KEYS_AND_MOUSE.flatMap(([key, words]) => [h("dt", {}, key), h("dd", {}, words)]),
-  );
-  const close = h("form", { method: "dialog" }, h("button", { class: "nsc-small" }, "Close"));
-  const dialog = h(
-    "dialog",
-    { class: "nsc-keys", "aria-label": "Keyboard and mouse" },
-    h("h2", {}, "Keyboard and mouse"),
-    list,
-    close,
-  );
+  const rows = KEYS_AND_MOUSE.flatMap(([key, words]) => [h("dt", {}, key), h("dd", {}, words)]);
+  const dialog = html`<dialog class="nsc-keys" aria-label="Keyboard and mouse">
+    <h2>Keyboard and mouse</h2>
+    <dl>${rows}</dl>
+    <form method="dialog"><button class="nsc-small">Close</button></form>
+  </dialog>`;
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   return dialog;
 }

@@ -1,5 +1,5 @@
 /** The player: buttons and a slider that step and play through the layers, or the codelets. */
-import { h, icon, iconButton } from "./elements.mjs";
+import { h, html, icon, iconButton } from "./elements.mjs";
 import { counted } from "./state.mjs";
 
 const SECONDS_A_STEP = 0.7;
@@ -36,22 +36,19 @@ export function makePlayer(setStep, tell) {
     oninput: () => goTo(Number(range.value)),
   });
   const label = h("output", { class: "nsc-where" });
-  const node = h(
-    "div",
-    { class: "nsc-transport", role: "group", "aria-label": "Steps" },
-    iconButton("first", "To the inputs", () => goTo(0)),
-    iconButton("back", "Step back", () => move(-1)),
-    play,
-    iconButton("next", "Step", () => move(1)),
-    iconButton("end", "To the outputs", () => goTo(position.count)),
-    range,
-    label,
-  );
+  const node = html`<div class="nsc-transport" role="group" aria-label="Steps">
+    ${iconButton("first", "To the inputs", () => goTo(0))}
+    ${iconButton("back", "Step back", () => move(-1))}
+    ${play}
+    ${iconButton("next", "Step", () => move(1))}
+    ${iconButton("end", "To the outputs", () => goTo(position.count))}
+    ${[range, label]}
+  </div>`;
 
   function set(step) {
     position = { ...position, step: Math.min(position.count, Math.max(0, step)) };
     setStep(position.step === position.count ? null : position.step);
-    display();
+    show(position);
   }
 
   function goTo(step) {
@@ -65,24 +62,26 @@ export function makePlayer(setStep, tell) {
   function toggle() {
     if (timer) return pause();
     if (position.step >= position.count) set(0);
-    const seconds = Math.max(
-      SHORTEST_STEP,
-      Math.min(SECONDS_A_STEP, LONGEST_PLAY / Math.max(1, position.count)),
+    const seconds = Math.min(SECONDS_A_STEP, LONGEST_PLAY / Math.max(1, position.count));
+    timer = setInterval(
+      () => {
+        if (position.step + 1 >= position.count) pause();
+        set(position.step + 1);
+      },
+      Math.max(SHORTEST_STEP, seconds) * 1000,
     );
-    timer = setInterval(() => {
-      if (position.step + 1 >= position.count) pause();
-      set(position.step + 1);
-    }, seconds * 1000);
-    display();
+    show(position);
   }
 
   function pause() {
     clearInterval(timer);
     timer = 0;
-    display();
+    show(position);
   }
 
-  function display() {
+  /** @param {Position} next */
+  function show(next) {
+    position = next;
     const { step, count, noun } = position;
     range.max = String(count);
     range.value = String(step);
@@ -91,16 +90,11 @@ export function makePlayer(setStep, tell) {
     range.setAttribute("aria-valuetext", label.textContent);
     label.style.minWidth = `${positionWords({ ...position, step: count }).length}ch`; // steps move nothing
     const name = timer ? "Pause" : "Play";
-    if (play.getAttribute("aria-label") === name) return;
+    if (play.title === name) return;
     play.replaceChildren(icon(name.toLowerCase()));
     play.setAttribute("aria-label", name);
     play.title = name;
   }
 
-  /** @param {Position} next */
-  const show = (next) => {
-    position = next;
-    display();
-  };
   return { node, show, goTo, move, toggle, pause, toEnd: () => goTo(position.count) };
 }

@@ -145,16 +145,10 @@ export function sharesOf(net, run, input) {
 export function permutationOf(net, run) {
   const { n } = net;
   const P = new Float64Array(n * n);
-  for (let wire = 0; wire < n; wire++) P[wire * n + wire] = 1;
-  net.comparators.forEach((c, index) => {
-    const [keep, swap] = [run.forward.keep[index], run.forward.swap[index]];
-    const [lo, hi] = [c.lo * n, c.hi * n];
-    for (let column = 0; column < n; column++) {
-      const [a, b] = [P[lo + column], P[hi + column]];
-      P[lo + column] = keep * a + swap * b;
-      P[hi + column] = keep * b + swap * a;
-    }
-  });
+  for (let column = 0; column < n; column++) {
+    const shares = sharesOf(net, run, column);
+    net.outputs.forEach((segment, row) => (P[row * n + column] = shares[segment]));
+  }
   return P;
 }
 

@@ -26,10 +26,10 @@
 
 import { FORMS } from "./soft.mjs";
 
-export const TABS = ["explore", "formats", "code", "bounds", "proof"];
-export const MODES = ["exact", "bits", "soft"];
-export const PAINTS = ["work", "codelets", "cone"];
-export const SHOWN = ["values", "gradient"];
+const TABS = ["explore", "formats", "code", "bounds", "proof"];
+const MODES = ["exact", "bits", "soft"];
+const PAINTS = ["work", "codelets", "cone"];
+const SHOWN = ["values", "gradient"];
 export const LEAST_STEEPNESS = 0.01;
 export const MOST_STEEPNESS = 10000;
 export const MOST_LAMBDA = 0.99;
@@ -65,14 +65,63 @@ export function startOf(facts) {
 
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
+const oneOf = (words) => (text) => (words.includes(text) ? text : undefined);
+const named = (list) => (text, facts) => facts[list].find(({ name }) => name === text)?.name;
+const within = (least, most) => (text) =>
+  text !== "" && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
+const whole = (most) => (text, facts) =>
+  /^\d{1,6}$/.test(text) && Number(text) <= most(facts) ? Number(text) : undefined;
+
+/** How each key of a link is read; undefined: it does not fit. */
+const READERS = {
+  tab: oneOf(TABS),
+  mode: oneOf(MODES),
+  x: (text, { n }) => readNumbers(text, n).found,
+  bits: (text, { n }) => readBits(text, n).found,
+  step: whole(() => 10000),
+  follow: whole(({ n }) => n - 1),
+  ranks: (text, { ranks }) => {
+    const known = ranks.map(([wire]) => wire);
+    const wires = [...new Set(text.split(",").map(Number))].sort((a, b) => a - b);
+    return text !== "" && wires.every((wire) => known.includes(wire)) ? wires : undefined;
+  },
+  paint: oneOf(PAINTS),
+  block: whole(({ n, cut }) => Math.ceil(n / (cut?.columns ?? 1)) - 1),
+  relaxation: (text, { sigmoids }) => oneOf(sigmoids)(text),
+  lambda: within(0, MOST_LAMBDA),
+  steepness: within(LEAST_STEEPNESS, MOST_STEEPNESS),
+  form: oneOf(FORMS),
+  show: oneOf(SHOWN),
+  of: (text, { n }) => {
+    const place = /^(?:loss|y(\d{1,3})|p(\d{1,3})\.(\d{1,3}))$/.exec(text);
+    return place && place.slice(1).every((index) => Number(index ?? 0) < n) ? text : undefined;
+  },
+  mended: (text, { proof }) => (proof.failure?.mend && /^[01]$/.test(text) ? text === "1" : undefined),
+  format: named("formats"),
+  source: named("sources"),
+};
+const FIELDS = { ranks: "chosen", relaxation: "sigmoid" };
+
 /** Return the state as the text of a link, without #: what differs from the start. */
 export function linkOf(state, start) {
   const words = [];
-  for (const [key, { write }] of Object.entries(KEYS)) {
-    const text = write(state);
-    if (text !== write(start)) words.push(`${key}=${text}`);
+  for (const key of Object.keys(READERS)) {
+    const [text, first] = [state, start].map((each) => written(key, each[FIELDS[key] ?? key]));
+    if (text !== first) words.push(`${key}=${text}`);
   }
   return words.join("&");
+}
+
+function written(key, value) {
+  if (key === "bits") return value.join("");
+  if (key === "mended") return String(Number(value));
+  return encodeURIComponent(String(value)).replaceAll("%2C", ",");
+}
+
+/** Return the row and the column that a gradient is of; -1 where it has none. */
+export function targetOf(of) {
+  const [row, column] = of.slice(1).split(".").map(Number);
+  return of === "loss" ? { row: -1, column: -1 } : { row, column: column ?? -1 };
 }
 
 /**
@@ -84,60 +133,30 @@ export function linkOf(state, start) {
  */
 export function stateOf(link, start, facts) {
   const state = { ...start };
-  for (const word of link.replace(/^#/, "").slice(0, 20000).split("&")) {
-    const at = word.indexOf("=");
-    const key = word.slice(0, at);
-    if (at < 0 || !Object.hasOwn(KEYS, key)) continue;
-    const value = KEYS[key].read(plain(word.slice(at + 1)), facts);
-    if (value !== undefined) state[KEYS[key].field] = value;
+  for (const [key, text] of new URLSearchParams(link.replace(/^#/, "").slice(0, 20000))) {
+    const value = Object.hasOwn(READERS, key) ? READERS[key](text, facts) : undefined;
+    if (value !== undefined) state[FIELDS[key] ?? key] = value;
   }
   return state;
 }
 
-function plain(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
 /** Return the number of a text, or undefined: none, or one that is not finite. The page's own minus is one. */
-export function numberOf(text) {
+function numberOf(text) {
   const number = Number(text.replaceAll("−", "-"));
   return text.trim() !== "" && Number.isFinite(number) ? number : undefined;
 }
 
-/**
- * Readers of what a person types return `{ found }`, or `{ fault }`: the first word that is wrong, and how many
- * values there are.
- * @typedef {{found?: any, fault?: string, remark?: string}} Reading
- */
+// Readers of what a person types return `{ found }`, or `{ fault }`: the first word that is wrong, and how many
+// values there are.
 
-/**
- * Read a number.
- * @returns {Reading}
- */
+/** Read a number. */
 export function readNumber(text) {
   const found = numberOf(text);
   if (found !== undefined) return { found };
   return { fault: text.trim() === "" ? "nothing is typed" : `${quoted(text.trim())} is no finite number` };
 }
 
-/**
- * Read 0 or 1.
- * @returns {Reading}
- */
-export function readBit(text) {
-  const word = text.trim();
-  if (/^[01]$/.test(word)) return { found: Number(word) };
-  return { fault: word === "" ? "nothing is typed" : `${quoted(word)} is neither 0 nor 1` };
-}
-
-/**
- * Read `n` numbers, such as "1 2, 3" or "[1, 2, 3]".
- * @returns {Reading}
- */
+/** Read `n` numbers, such as "1 2, 3" or "[1, 2, 3]". */
 export function readNumbers(text, n) {
   const list = /^\s*(?:\[([^[\]]*)\]|\(([^()]*)\))\s*$/.exec(text);
   const words = wordsOf(list ? (list[1] ?? list[2]) : text);
@@ -149,10 +168,7 @@ export function readNumbers(text, n) {
   return faults.length ? { fault: faults.join("; ") } : { found: numbers };
 }
 
-/**
- * Read `n` zeros and ones, with or without spaces and commas between them.
- * @returns {Reading}
- */
+/** Read `n` zeros and ones, with or without spaces and commas between them. */
 export function readBits(text, n) {
   const words = wordsOf(text);
   const wrong = words.find((word) => !/^[01]+$/.test(word));
@@ -165,21 +181,23 @@ export function readBits(text, n) {
 
 /**
  * Read the output wires of some ranks, null for all: "all", "median", "top 3", "bottom 3", or ranks such as
- * "0, 5-7".
- * @returns {Reading}
+ * "0, 5-7". A median of an even number of values has a `remark`.
  */
 export function readRanks(text, facts) {
   const words = text.trim().toLowerCase();
   if (words === "" || words === "all") return { found: startOf(facts).chosen };
   const { n } = facts;
   const ranks = new Set();
+  const add = (first, last) => {
+    for (let rank = first; rank <= last; rank++) ranks.add(rank);
+  };
   const extreme = /^(top|bottom)[- ]?(\d{1,9})$/.exec(words);
-  if (words === "median") {
-    for (let rank = (n - 1) >> 1; rank <= n >> 1; rank++) ranks.add(rank);
-  } else if (extreme) {
+  if (words === "median") add((n - 1) >> 1, n >> 1);
+  else if (extreme) {
     const count = Number(extreme[2]);
     if (count < 1 || count > n) return { fault: `${quoted(words)} is none of top 1 … ${n}, bottom 1 … ${n}` };
-    for (let rank = 0; rank < count; rank++) ranks.add(extreme[1] === "top" ? n - 1 - rank : rank);
+    if (extreme[1] === "top") add(n - count, n - 1);
+    else add(0, count - 1);
   } else {
     for (const part of wordsOf(words)) {
       const range = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(part);
@@ -188,7 +206,7 @@ export function readRanks(text, facts) {
       const [first, last] = [Number(range[1]), Number(range[2] ?? range[1])];
       if (first > last) return { fault: `${quoted(part)} ends before it begins` };
       if (last >= n) return { fault: `${quoted(part)} is not within the ranks 0 … ${n - 1}` };
-      for (let rank = first; rank <= last; rank++) ranks.add(rank);
+      add(first, last);
     }
   }
   const carriers = new Map(facts.ranks.map(([wire, rank]) => [rank, wire]));
@@ -205,82 +223,3 @@ const quoted = (word) => `“${word.length > 24 ? `${word.slice(0, 23)}…` : wo
 
 /** Return a number with its noun. */
 export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-
-const oneOf = (field, words) => ({
-  field,
-  write: (state) => state[field],
-  read: (text) => (words.includes(text) ? text : undefined),
-});
-const within = (field, least, most) => ({
-  field,
-  write: (state) => String(state[field]),
-  read: (text) => (text !== "" && Number(text) >= least && Number(text) <= most ? Number(text) : undefined),
-});
-const whole = (field, most) => ({
-  field,
-  write: (state) => String(state[field]),
-  read: (text, facts) => (/^\d{1,6}$/.test(text) && Number(text) <= most(facts) ? Number(text) : undefined),
-});
-
-/** The keys of a link: the field of the state, how it is written, and how it is read. */
-const KEYS = {
-  tab: oneOf("tab", TABS),
-  mode: oneOf("mode", MODES),
-  x: {
-    field: "x",
-    write: (state) => state.x.join(","),
-    read: (text, facts) => readNumbers(text, facts.n).found,
-  },
-  bits: {
-    field: "bits",
-    write: (state) => state.bits.join(""),
-    read: (text, facts) =>
-      /^[01]+$/.test(text) && text.length === facts.n ? [...text].map(Number) : undefined,
-  },
-  step: whole("step", () => 10000),
-  follow: whole("follow", (facts) => facts.n - 1),
-  ranks: {
-    field: "chosen",
-    write: (state) => state.chosen?.join(",") ?? "all",
-    read: (text, facts) => {
-      if (text === "all") return facts.is_selection ? undefined : null;
-      const wires = /^\d{1,3}(,\d{1,3})*$/.test(text) ? [...new Set(text.split(",").map(Number))] : [];
-      const known = new Set(facts.ranks.map(([wire]) => wire));
-      return wires.length && wires.every((wire) => known.has(wire)) ? wires.sort((a, b) => a - b) : undefined;
-    },
-  },
-  paint: oneOf("paint", PAINTS),
-  block: whole("block", (facts) => Math.ceil(facts.n / (facts.cut?.columns ?? 1)) - 1),
-  relaxation: {
-    field: "sigmoid",
-    write: (state) => state.sigmoid,
-    read: (text, facts) => facts.sigmoids.find(({ name }) => name === text)?.name,
-  },
-  lambda: within("lambda", 0, MOST_LAMBDA),
-  steepness: within("steepness", LEAST_STEEPNESS, MOST_STEEPNESS),
-  form: oneOf("form", FORMS),
-  show: oneOf("show", SHOWN),
-  of: {
-    field: "of",
-    write: (state) => state.of,
-    read: (text, facts) => {
-      const place = /^(?:loss|y(\d{1,3})|p(\d{1,3})\.(\d{1,3}))$/.exec(text);
-      return place && place.slice(1).every((index) => Number(index ?? 0) < facts.n) ? text : undefined;
-    },
-  },
-  mended: {
-    field: "mended",
-    write: (state) => String(Number(state.mended)),
-    read: (text, facts) => (facts.proof.failure?.mend && /^[01]$/.test(text) ? text === "1" : undefined),
-  },
-  format: {
-    field: "format",
-    write: (state) => state.format,
-    read: (text, facts) => facts.formats.find(({ name }) => name === text)?.name,
-  },
-  source: {
-    field: "source",
-    write: (state) => encodeURIComponent(state.source),
-    read: (text, facts) => facts.sources.find(({ name }) => name === text)?.name,
-  },
-};

@@ -1,5 +1,5 @@
 /** Views: the pages beside the diagram: formats, generated source, bounds, and the proof. */
-import { capital, h, makeTerm, wordButton } from "./elements.mjs";
+import { capital, h, html, makeChoice, makeTerm, wordButton } from "./elements.mjs";
 
 /**
  * Make a list of texts of which one is shown, to copy or to save.
@@ -8,9 +8,9 @@ import { capital, h, makeTerm, wordButton } from "./elements.mjs";
  * @param {(name: string) => void} choose
  */
 export function makeTexts(texts, empty, choose) {
-  if (!texts.length)
-    return { node: h("div", { class: "nsc-card nsc-prose" }, h("p", {}, empty)), show: () => {} };
-  const buttons = texts.map(({ name }) => h("button", { type: "button", onclick: () => choose(name) }, name));
+  if (!texts.length) return { node: html`<div class="nsc-card"><p>${empty}</p></div>`, show: () => {} };
+  const names = texts.map(({ name }) => [name, name]);
+  const choice = makeChoice("Texts", names, choose, "nsc-names");
   const body = h("pre", { tabindex: 0 });
   const file = h("span", { class: "nsc-file" });
   const note = h("p", { class: "nsc-remark" });
@@ -25,18 +25,18 @@ export function makeTexts(texts, empty, choose) {
     h("a", { href: url, download: current.file }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   });
-  const node = h(
-    "div",
-    { class: "nsc-card nsc-texts" },
-    h("nav", { "aria-label": "Texts" }, ...buttons),
-    h("div", { class: "nsc-text" }, h("div", { class: "nsc-text-head" }, file, copy, save), note, body),
-  );
+  const node = html`<div class="nsc-card nsc-texts">
+    ${choice.node}
+    <div class="nsc-text">
+      <div class="nsc-text-head">${[file, copy, save]}</div>
+      ${[note, body]}
+    </div>
+  </div>`;
   const show = (name) => {
-    const next = texts.find((text) => text.name === name) ?? texts[0];
+    choice.show(name);
+    const next = texts.find((text) => text.name === name);
     if (next === current) return;
     current = next;
-    buttons.forEach((button, index) => button.setAttribute("aria-current", String(texts[index] === current)));
-    buttons[texts.indexOf(current)].scrollIntoView({ block: "nearest", inline: "nearest" });
     const lines =
       current.text === null ? "" : `, ${(current.text.match(/\n/g) ?? []).length.toLocaleString("en")} lines`;
     file.textContent = `${current.file}${lines}`;
@@ -50,90 +50,57 @@ export function makeTexts(texts, empty, choose) {
   return { node, show };
 }
 
-/** Copy a text; where the browser has no clipboard for this page, by a selection. */
-export async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const focused = document.activeElement;
-    const area = h("textarea", { class: "nsc-hidden" });
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    const isCopied = document.execCommand("copy");
-    area.remove();
-    focused?.focus();
-    return isCopied;
-  }
-}
+/** Copy a text; return whether the browser has a clipboard for this page. */
+export const copied = (text) =>
+  Promise.resolve(navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
+    () => true,
+    () => false,
+  );
 
 /** Return the size and the depth of the network beside what is known of its number of wires. */
 export function boundsView({ n, bounds, layers, is_selection, proof }) {
-  const size = layers.reduce((sum, layer) => sum + layer.length, 0);
-  const measures = [
-    ["Size, in comparators", size, bounds.size, bounds.least_size],
-    ["Depth, in layers", layers.length, bounds.depth, bounds.least_depth],
-  ];
-  const scales = measures.map(([label, own, best, least]) => {
+  const isCompared = !is_selection && proof.verdict !== "refuted";
+  const measure = (label, own, best, least) => {
     const most = Math.max(own, best, least, 1);
-    const row = (name, value, kind) =>
-      h(
-        "div",
-        { class: `nsc-bar ${kind}` },
-        h("span", { class: "nsc-bar-name" }, name),
-        h("span", { class: "nsc-bar-track" }, h("span", { style: `width:${(100 * value) / most}%` })),
-        h("span", { class: "nsc-bar-value" }, value.toLocaleString("en")),
-      );
+    const row = (name, value, kind) => {
+      const node = html`<div class="nsc-bar">
+        <span class="nsc-bar-name">${name}</span>
+        <span class="nsc-bar-track"><span></span></span>
+        <span class="nsc-bar-value">${value.toLocaleString("en")}</span>
+      </div>`;
+      node.classList.add(kind);
+      node.querySelector(".nsc-bar-track span").style.width = `${(100 * value) / most}%`;
+      return node;
+    };
     const gap = own - best;
-    const verdict =
-      is_selection || proof.verdict === "refuted" || own < best
-        ? ""
-        : gap === 0
-          ? best === least
-            ? "No sorter has fewer."
-            : "As few as any sorter that nsc knows."
-          : `${gap.toLocaleString("en")} more than the best known, ${Math.round((100 * gap) / Math.max(1, best))} %.`;
-    return h(
-      "section",
-      { class: "nsc-card" },
-      h("h2", {}, label),
-      row("this network", own, "own"),
-      row("best known sorter", best, "best"),
-      row("lower bound of sorters", least, "least"),
-      verdict ? h("p", { class: "nsc-remark" }, verdict) : null,
-    );
-  });
-  const cells = (tag, values) => h("tr", {}, ...values.map((value) => h(tag, {}, value)));
+    let verdict = `${gap.toLocaleString("en")} more than the best known, ${Math.round((100 * gap) / Math.max(1, best))} %.`;
+    if (gap === 0) verdict = best === least ? "No sorter has fewer." : "As few as any sorter that nsc knows.";
+    return html`<section class="nsc-card">
+      <h2>${label}</h2>
+      ${row("this network", own, "own")}
+      ${row("best known sorter", best, "best")}
+      ${row("lower bound of sorters", least, "least")}
+      ${isCompared && gap >= 0 ? html`<p class="nsc-remark">${verdict}</p>` : null}
+    </section>`;
+  };
   const number = (value) => (value === null ? "–" : value.toLocaleString("en"));
-  const rows = bounds.families.map(({ name, summary, size: total, depth, is_own }) => {
-    const row = cells("td", [name, number(total), number(depth), summary]);
-    if (is_own) row.className = "own";
-    return row;
+  const rows = bounds.families.map(({ name, summary, size, depth, is_own }) => {
+    const cells = [name, number(size), number(depth), summary].map((words) => h("td", {}, words));
+    return h("tr", { class: is_own ? "own" : null }, ...cells);
   });
-  return h(
-    "div",
-    { class: "nsc-bounds" },
-    ...scales,
-    h(
-      "section",
-      { class: "nsc-card nsc-families" },
-      h("h2", {}, `Families on ${n} ${n === 1 ? "wire" : "wires"}`),
-      h(
-        "div",
-        { class: "nsc-scroll", tabindex: 0 },
-        h("table", {}, h("thead", {}, cells("th", ["family", "size", "depth", ""])), h("tbody", {}, ...rows)),
-      ),
-      is_selection
-        ? h(
-            "p",
-            { class: "nsc-remark" },
-            "The bounds hold for networks that sort all values; this one selects.",
-          )
-        : null,
-      h("p", { class: "nsc-remark" }, bounds.source),
-    ),
-  );
+  const note = "The bounds hold for networks that sort all values; this one selects.";
+  return html`<div class="nsc-bounds">
+    ${measure("Size, in comparators", layers.flat().length, bounds.size, bounds.least_size)}
+    ${measure("Depth, in layers", layers.length, bounds.depth, bounds.least_depth)}
+    <section class="nsc-card nsc-families">
+      <h2>${`Families on ${n} ${n === 1 ? "wire" : "wires"}`}</h2>
+      <div class="nsc-scroll" tabindex="0">
+        <table><thead><tr><th>family</th><th>size</th><th>depth</th><th></th></tr></thead><tbody>${rows}</tbody></table>
+      </div>
+      ${is_selection ? html`<p class="nsc-remark">${note}</p>` : null}
+      <p class="nsc-remark">${bounds.source}</p>
+    </section>
+  </div>`;
 }
 
 /**
@@ -141,65 +108,48 @@ export function boundsView({ n, bounds, layers, is_selection, proof }) {
  * @param {object} facts
  * @param {() => void} showFailure Shows the counterexample in the diagram.
  */
-export function proofView(facts, showFailure) {
-  const { proof, cut, digests } = facts;
+export function proofView({ proof, cut, digests }, showFailure) {
   const row = (name, ...value) => [h("dt", {}, name), h("dd", {}, ...value)];
   const mono = (words) => h("code", {}, words);
-  const failing = [];
-  if (proof.failure) {
-    const { vector, values, wires, layer, mend } = proof.failure;
-    failing.push(
-      ...row("0-1 input", mono(vector.join(" "))),
-      ...row("permutation", mono(values.join(" "))),
-      ...row(
-        "wrong wires",
-        mono(wires.join(", ")),
-        layer === null ? ", which no comparator touches" : `, last touched in layer ${layer}`,
-      ),
-      ...row("mend", mend ? mend.words : "no single comparator that mends the network was found"),
-    );
-  }
-  return h(
-    "div",
-    { class: "nsc-proof" },
-    h(
-      "section",
-      { class: "nsc-card" },
-      h("h2", {}, `${capital(proof.claim)}: ${proof.verdict}`),
-      h(
-        "dl",
-        {},
-        ...row("method", proof.method),
-        ...row("argument", proof.detail),
-        ...failing,
-        ...digests.flatMap(({ name, value }) => row(name, mono(value))),
-      ),
-      proof.failure ? wordButton("Show in the diagram", showFailure) : null,
-      h("p", { class: "nsc-remark" }, explanation(proof)),
+  const failing = ({ vector, values, wires, layer, mend }) => [
+    row("0-1 input", mono(vector.join(" "))),
+    row("permutation", mono(values.join(" "))),
+    row(
+      "wrong wires",
+      mono(wires.join(", ")),
+      layer === null ? ", which no comparator touches" : `, last touched in layer ${layer}`,
     ),
-    cut
-      ? h(
-          "section",
-          { class: "nsc-card" },
-          h("h2", {}, "How kernels run it"),
-          h("ul", {}, ...cut.figures.map((figure) => h("li", {}, figure))),
-          ...Object.entries(cut.terms).map(([word, meaning]) => makeTerm(word, meaning)),
-        )
-      : null,
-    h(
-      "section",
-      { class: "nsc-card nsc-json" },
-      h("h2", {}, "The proof as data"),
-      h("pre", { tabindex: 0, "aria-label": "The proof as JSON" }, proof.json),
-    ),
-  );
+    row("mend", mend ? mend.words : "no single comparator that mends the network was found"),
+  ];
+  const rows = [
+    row("method", proof.method),
+    row("argument", proof.detail),
+    ...(proof.failure ? failing(proof.failure) : []),
+    ...digests.map(({ name, value }) => row(name, mono(value))),
+  ];
+  const kernels = ({ figures, terms }) => html`<section class="nsc-card">
+    <h2>How kernels run it</h2>
+    <ul>${figures.map((figure) => h("li", {}, figure))}</ul>
+    ${Object.entries(terms).map(([word, meaning]) => makeTerm(word, meaning))}
+  </section>`;
+  return html`<div class="nsc-proof">
+    <section class="nsc-card">
+      <h2>${`${capital(proof.claim)}: ${proof.verdict}`}</h2>
+      <dl>${rows.flat()}</dl>
+      ${proof.failure ? wordButton("Show in the diagram", showFailure) : null}
+      <p class="nsc-remark">${EXPLANATIONS[proof.verdict]}</p>
+    </section>
+    ${cut ? kernels(cut) : null}
+    <section class="nsc-card nsc-json">
+      <h2>The proof as data</h2>
+      <pre tabindex="0" aria-label="The proof as JSON">${proof.json}</pre>
+    </section>
+  </div>`;
 }
 
-function explanation(proof) {
-  if (proof.verdict === "proved") {
-    return "By the 0-1 principle, a network that treats all inputs of zeros and ones right treats all inputs right.";
-  }
-  if (proof.verdict === "refuted")
-    return "One input that comes out wrong refutes a network. nsc writes no code for it.";
-  return "All inputs that were tried came out right, and no exact method settled the others within its limits.";
-}
+const EXPLANATIONS = {
+  proved: "By the 0-1 principle, a network that treats all inputs of zeros and ones right treats all inputs right.",
+  refuted: "One input that comes out wrong refutes a network. nsc writes no code for it.",
+  unproved:
+    "All inputs that were tried came out right, and no exact method settled the others within its limits.",
+};
