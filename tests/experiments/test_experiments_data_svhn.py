@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -145,39 +143,21 @@ def check_refused(root: Path, message: str) -> None:
     check_words(caught.value.message)
 
 
-def test_folders_and_files_that_are_missing(root):
+def test_files_that_are_cut_short_or_missing(root):
+    file = root / "test" / "2.png"
+    file.write_bytes(file.read_bytes()[:60])
+    check_refused(root, f"^{file}: cannot be read")
+    file = root / "test" / "digitStruct.mat"
+    file.write_bytes(file.read_bytes()[:2000])
+    check_refused(root, f"^{file}: no digitStruct.mat of SVHN's format 1")
     (root / "train" / "3.png").unlink()
     check_refused(root, r"train/3.png: cannot be read: .*No such file")
-    (root / "train" / "digitStruct.mat").unlink()
-    check_refused(root, r"train/digitStruct.mat: no digitStruct.mat of SVHN's format 1: .*No such file")
-    os.rename(root / "train", root / "elsewhere")
-    check_refused(root, r"train is needed, with digitStruct.mat and its images: .*No such file")
-
-
-@pytest.mark.parametrize("kept", [0, 8, 60, 100])
-def test_a_png_cut_short(root, kept):
-    file = root / "test" / "2.png"
-    file.write_bytes(file.read_bytes()[:kept])
-    check_refused(root, f"^{file}: cannot be read")
-
-
-def test_an_image_of_something_else(root):
-    file = root / "train" / "1.png"
-    file.write_text("text")
-    check_refused(root, f"^{file}: cannot be read: cannot identify image file")
-    file.unlink()
-    file.mkdir()
-    check_refused(root, f"^{file}: cannot be read")
 
 
 STRUCT_FAULTS = {
-    "label 0 or more than 10": ([(0, 1, 1, 5, 5)], "1.png has label 0, labels are 1 to 10"),
     "label 11": ([(3, 1, 1, 5, 5), (11, 9, 1, 5, 5)], "1.png has label 11, labels are 1 to 10"),
     "a label between": ([(1.5, 1, 1, 5, 5)], "1.png has label 1.5"),
-    "no label": ([(np.nan, 1, 1, 5, 5)], "1.png has label nan"),
-    "a box without a width": ([(1, 1, 1, 0, 5)], "1.png has a box without an area"),
     "a box nowhere": ([(1, np.inf, 1, 5, 5)], "1.png has a box without an area"),
-    "no digits": ([], "1.png needs 1 to 18 digits and as many of each field, found 0 of label"),
     "too many digits": (digits_of("1" * 19), "1.png needs 1 to 18 digits"),
 }
 
@@ -189,86 +169,8 @@ def test_annotations_that_make_no_sense(fault, root):
     check_refused(root, f"no digitStruct.mat of SVHN's format 1: {message}")
 
 
-@pytest.mark.parametrize("name", ["../1.png", "/1.png", "", "1\n.png", "\0.png"])
-def test_an_image_is_in_its_folder(name, root):
-    write_struct(root / "test" / "digitStruct.mat", {name: digits_of("1")})
-    check_refused(root, "is no name of a file")
-
-
 def test_a_box_outside_of_the_image(root):
     write_struct(root / "test" / "digitStruct.mat", {"1.png": digits_of("12", left=90)})
     check_refused(
         root, "test/1.png: the box round the digits, 90, 10, 110, 30, is outside of the 90×40 image"
     )
-
-
-def damage_struct(file: Path, fault: str) -> None:
-    with h5py.File(file, "r+") as store:
-        struct = store["digitStruct"]
-        box = store[struct["bbox"][1, 0]]
-        if fault == "no group":
-            del store["digitStruct"]
-        elif fault == "no names":
-            del struct["name"]
-        elif fault == "fewer names":
-            names = struct["name"][:1]
-            del struct["name"]
-            struct["name"] = names
-        elif fault == "no entries":
-            for field in ("name", "bbox"):
-                del struct[field]
-                struct.create_dataset(field, (0, 1), dtype=h5py.ref_dtype)
-        elif fault == "no references":
-            del struct["bbox"]
-            struct["bbox"] = np.zeros((3, 1))
-        elif fault == "null references":
-            del struct["bbox"]
-            struct.create_dataset("bbox", (3, 1), dtype=h5py.ref_dtype)
-        elif fault == "a field is missing":
-            del box["width"]
-        elif fault == "sizes disagree":
-            del box["width"]
-            box["width"] = np.ones((3, 1))
-        elif fault == "a group for a number":
-            del box["width"]
-            box.create_group("width")
-        elif fault == "text for a number":
-            del box["width"]
-            box["width"] = ["four", "five"]
-        else:
-            raise AssertionError(fault)
-
-
-FAULTS = {
-    "no group": "",
-    "no names": "",
-    "fewer names": "1 in name and 3 in bbox",
-    "no entries": "0 in name and 0 in bbox; need as many, at least one",
-    "no references": "",
-    "null references": "",
-    "a field is missing": "",
-    "sizes disagree": "2.png needs 1 to 18 digits and as many of each field, found 2 of label, .* 3 of width",
-    "a group for a number": "",
-    "text for a number": "",
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_damaged_struct(fault, root):
-    file = root / "test" / "digitStruct.mat"
-    damage_struct(file, fault)
-    check_refused(root, f"^{file}: no digitStruct.mat of SVHN's format 1: {FAULTS[fault]}")
-
-
-@pytest.mark.parametrize("share", [0.0, 0.03, 0.3, 0.9])
-def test_a_struct_cut_short(share, root):
-    file = root / "test" / "digitStruct.mat"
-    content = file.read_bytes()
-    file.write_bytes(content[: int(share * len(content))])
-    check_refused(root, f"^{file}: no digitStruct.mat of SVHN's format 1")
-
-
-@pytest.mark.parametrize("module", ["h5py", "PIL.Image"])
-def test_a_package_that_is_not_installed(module, root, monkeypatch):
-    monkeypatch.setitem(sys.modules, module, None)
-    check_refused(root, rf"svhn needs the module {module} .*pip install -e '.\[experiments\]'")

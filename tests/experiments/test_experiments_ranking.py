@@ -15,7 +15,6 @@ from works import run_of
 
 from experiments.classification import Classification
 from experiments.data import Data, Part, fingerprint, load
-from experiments.errors import ExperimentError
 from experiments.ranking import Ranking
 from experiments.run import Run
 from experiments.training import train
@@ -92,11 +91,6 @@ def test_a_scorer_learns_from_house_numbers(houses: str, noise: float) -> None:
     assert [step for step, _ in result.losses] == [1, 2]
     assert result.test.keys() == result.training.keys() == {"em", "ew", "em5"}
     assert train(run).losses == result.losses
-
-
-def test_regression_is_refused_for_house_numbers(houses: str) -> None:
-    with pytest.raises(ExperimentError, match="regression is scaled for four-digit numbers"):
-        task(replace(RUN, data=houses, method="regression"), load(houses))
 
 
 def test_noise_is_in_units_from_black_to_white(houses: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 from experiments import timing as timing_module
 from experiments.errors import ExperimentError
 from experiments.methods import METHODS
-from experiments.timing import SIZES, WORKS, can_measure_memory, measure, peak_of, start, title_of
+from experiments.timing import SIZES, WORKS, can_measure_memory, measure, start, title_of
 
 pytestmark = pytest.mark.nightly("losses are timed")
 
@@ -92,42 +91,12 @@ def test_a_slow_work_takes_fewer_rounds_and_does_not_shorten_others(monkeypatch:
     assert rounds[:6] == [1, 50, 1, 50, 1, 50]
 
 
-@pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
-def test_a_work_that_would_not_fit_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.timing.MOST_MEMORY", 1e-6)
-    small, large = measure(("soft_sort",), (128, 256))
-    assert small.seconds is not None
-    assert re.fullmatch(r"a call would take 0.\d+ GB, by what it took at n = 128", large.reason)
-
-
-def test_a_network_of_too_many_comparators_is_left_out() -> None:
-    small, large = measure(("values of odd_even",), (128, 16384))
-    assert small.seconds is not None
-    assert large.reason.startswith("method 'odd_even': odd_even at n = 16,384 would have 134,209,536 ")
-
-
-def test_works_on_networks_grow_with_their_depth_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.timing._time", lambda call, repeats: 0.5)
-    small, large = measure(("values of odd_even",), (128, 1024))
-    assert small.seconds == 0.5 / 32
-    # 64 times as much by n², 8 times as much by depth, four samples a call
-    assert large.reason == "a call would take 32 s, by what it took at n = 128, the limit is 20 s"
-
-
-def test_a_package_that_is_not_there_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    (timing,) = measure(("diffsort's P of bitonic",), (4,))
-    assert timing.reason == "the package diffsort is not installed"
-
-
 @pytest.mark.parametrize(
     ("work", "message"),
     [
         ("bogosort", "'bogosort' is neither a family"),
         ("P of bogosort", "'bogosort' is neither a family"),
         ("P of soft_sort", "'P of soft_sort': 'soft_sort' is not a sorting network without options"),
-        ("P of bitonic+cauchy", r"'bitonic\+cauchy' is not a sorting network without options"),
-        ("values of soft_sort", "'soft_sort' is not a sorting network without options"),
     ],
 )
 def test_all_names_are_checked_before_anything_is_measured(work: str, message: str) -> None:
@@ -153,8 +122,6 @@ METHOD = Method("mine", "Mine", "nobody", start)
     ("body", "message"),
     [
         ("1 / 0", "it raises ZeroDivisionError: division by zero"),
-        ("raise SystemExit", "it raises SystemExit"),
-        ("return scores.detach().sum()", "it raises RuntimeError: "),
         ("global calls; calls += 1; assert calls < 4, 'late'", "it raises AssertionError: late"),
     ],
 )
@@ -166,45 +133,8 @@ def test_a_method_that_raises_is_named(body: str, message: str, tmp_path: Path) 
 
 
 @pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("assert sys.argv[0].endswith('pytest')", "AssertionError"),
-        ("os.getppid() == PARENT and os._exit(7)", "the process that measures memory ended with status 7"),
-    ],
-)
-def test_memory_that_cannot_be_measured_has_a_reason(
-    body: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("experiments.timing.ROUND_SECONDS", 0.002)
-    monkeypatch.setattr("sys.argv", ["pytest"])
-    file = tmp_path / "mine.py"
-    head = f"import os, sys\nPARENT = {os.getpid()}\n"
-    file.write_text(head + METHOD.format(body=body))
-    (timing,) = measure((str(file),), (4,))
-    assert timing.seconds is not None
-    assert (timing.bytes, timing.reason, timing.memory_reason) == (None, "", reason)
-    assert "Traceback" not in capfd.readouterr().err
-
-
-@pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
     (timing,) = measure(("soft_sort",), (64,))
     # The logits, their softmax and gradients are n × n floats each.
     assert timing.bytes is not None
     assert 2 * 4 * 64**2 < timing.bytes < 12 * 4 * 64**2
-
-
-@pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
-def test_a_work_that_serves_one_n_has_a_peak(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    refuse = "if n != 8: raise __import__('experiments').errors.ExperimentError('n is 8')\n        "
-    file.write_text(METHOD.format(body=refuse + "return scores.exp().sum()"))
-    assert peak_of(str(file), 8) > 0
-
-
-@pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
-def test_memory_is_resolved_below_a_page() -> None:
-    (timing,) = measure(("regression",), (4,))
-    assert timing.bytes is not None
-    assert 8 < timing.bytes < 400

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from experiments import data, methods
-from experiments.errors import DataError, ExperimentError
+from experiments.errors import ExperimentError
 from experiments.profiles import PROFILES
 from experiments.tables import TABLES
 from experiments.tables.plan import Settings
@@ -102,11 +102,8 @@ def test_a_run_refuses_other_data_than_it_was_planned_for(files: tuple[str, str]
     ("text", "message"),
     [
         ("", "it must state METHOD, a Method; METHOD is missing"),
-        ("METHOD = 3", "METHOD is of type int"),
-        ("1 / 0", "it raises ZeroDivisionError: division by zero"),
         ("METHOD = (", "it raises SyntaxError"),
         ("import sys; sys.exit()", "it raises SystemExit$"),
-        ("raise ValueError('two\\nlines')", "it raises ValueError: two lines$"),
     ],
 )
 def test_a_wrong_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -119,18 +116,9 @@ def test_a_wrong_file_is_refused(text: str, message: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            ("start, (0.5, 1.0)", "start, [0.5, 1.0]"),
-            r"grid must be a tuple of finite numbers above 0, got \[",
-        ),
         (("(0.5, 1.0)", "(0.5, 0.0)"), "grid must be a tuple of finite numbers above 0"),
-        (("(0.5, 1.0)", "(0.5, float('inf'))"), "grid must be a tuple of finite numbers above 0"),
-        (("(0.5, 1.0)", "(0.5, '1')"), "grid must be a tuple of finite numbers above 0"),
         (("(0.5, 1.0)", "(0.5, 0.5)"), "the temperatures of grid must differ"),
         (('"Neighbours"', '""'), "title must be a text of one line, got ''"),
-        (('"Neighbours"', "3"), "title must be a text of one line, got 3"),
-        (('"neighbours"', "'a\\nb'"), "name must be a text of one line"),
-        (('example", start', 'example", 3'), "start must be a function, got 3"),
         (('"margin")', '"margin", -1.0)'), "usual must be None or a finite number above 0, got -1.0"),
     ],
 )
@@ -146,12 +134,7 @@ def test_a_wrong_method_is_refused(change: tuple[str, str], message: str, tmp_pa
     ("change", "message"),
     [
         (('"digits"', '"letters"'), "no kind 'letters'; known: digits, numbers, classes"),
-        (('"digits"', "[]"), "no kind"),
         (("8, False", "0, False"), "side must be a whole number above 0, got 0"),
-        (("8, False", "8.0, False"), "side must be a whole number above 0, got 8.0"),
-        (("8, False", "8, 'no'"), "root must be True or False, got 'no'"),
-        (('"Shades of grey"', '" "'), "title must be a text of one line"),
-        (('file", read)', 'file", None)'), "read must be a function, got None"),
     ],
 )
 def test_a_wrong_source_is_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:
@@ -165,14 +148,10 @@ def test_a_wrong_source_is_refused(change: tuple[str, str], message: str, tmp_pa
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("exit(3)", r"read\(\) raises SystemExit: 3$"),
         ("None + 1", r"read\(\) raises TypeError: unsupported operand"),
         ("Part(torch.zeros(2, 1, 8, 8), labels)", r"read\(\) raises ValueError: images are unsigned bytes"),
-        ("[part, part, part]", r"read\(\) must return Data, it returns a value of type list"),
-        ("Data(part, part, 3)", r"the test part of read\(\) must be a Part, it is of type int"),
         ("Data(part, part[labels[:0]], part)", r"the validation part of read\(\) has no images"),
         ("Data(Part(images[..., :7], labels), part, part)", "images of side 8, as SOURCE says, found 1×8×7"),
-        ("Data(part, Part(images.repeat(1, 3, 1, 1), labels), part)", "images of 3 channels, the training"),
         ("Data(part, part, Part(images, -labels))", "has the label -9, labels are 0 or more"),
         ("Data(part, part, Part(images, labels + 1))", "has the label 10, digits are 0 to 9"),
     ],
@@ -184,16 +163,6 @@ def test_a_read_that_fails_is_refused(text: str, message: str, tmp_path: Path) -
         data.load(str(file))
 
 
-def test_an_error_that_read_words_itself_is_passed_on(tmp_path: Path) -> None:
-    file = tmp_path / "worded.py"
-    file.write_text(
-        "from experiments.errors import DataError\n"
-        + SOURCE.replace("    return Data(part, part, part)", '    raise DataError("grey.bin: too short")')
-    )
-    with pytest.raises(DataError, match=r"^grey\.bin: too short$"):
-        data.load(str(file))
-
-
 def test_a_file_runs_once_for_each_content(tmp_path: Path) -> None:
     file, count = tmp_path / "counted.py", tmp_path / "count"
     for text in (METHOD, METHOD + "# another digest\n"):
@@ -202,12 +171,6 @@ def test_a_file_runs_once_for_each_content(tmp_path: Path) -> None:
             assert methods.find(str(file)).title == "Neighbours"
         assert methods.find(methods.record_name(str(file))).title == "Neighbours"
     assert count.read_text() == "xx"
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    for find in (methods.find, data.find, methods.record_name):
-        with pytest.raises(ExperimentError, match=r"none\.py: cannot be read: No such file"):
-            find(str(tmp_path / "none.py"))
 
 
 @pytest.mark.slow("methods of the experiments run")

@@ -6,15 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-import torch
-
 from experiments.making import do
 from experiments.run import Result, Run
-
-
-def torch_threads(run: Run) -> Result:
-    """Return the threads of torch, as the machine."""
-    return Result(run, "", {}, {}, (), (), 0.0, str(torch.get_num_threads()))
 
 
 def train_after_a_death(folder: Path, run: Run) -> Result:

@@ -111,16 +111,6 @@ def fail(folder: Path, seeds: tuple[int, ...], run: Run) -> Result:
     return result
 
 
-def nothing(run: Run) -> None:
-    """Return no result."""
-
-
-def slow(run: Run) -> Result:
-    """Return the one result that a run has here, after a second."""
-    time.sleep(1)
-    return graded(run)
-
-
 def threads(run: Run) -> Result:
     """Return the threads that this process is to use, as the machine."""
     return Result(run, "", {}, {}, (), (), 0.0, os.environ["OMP_NUM_THREADS"])
@@ -128,13 +118,12 @@ def threads(run: Run) -> Result:
 
 @click.command()
 @click.argument("folder", type=Path)
-@click.option("--scheduler")
-def command(folder: Path, scheduler: str | None) -> None:
+def command(folder: Path) -> None:
     """Do four runs, of which seed 1 never ends, and print the finished ones."""
     execute(
         partial(wait_at_first, folder, 1),
         [run_of(seed) for seed in range(4)],
         jobs=2,
-        scheduler=scheduler,
+        scheduler=None,
         done=lambda result: print(result.run.seed, flush=True),
     )
