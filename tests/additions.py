@@ -210,81 +210,6 @@ assert nsc("verify", "net.toy").startswith("sorts")
     ),
 )
 
-TARGET = Addition(
-    "A target",
-    {
-        "nsc/contract/targets.py": after(
-            '        Target("cuda", ".cu", ("cuda",)),\n', '        Target("toy", ".c", ()),\n'
-        ),
-        "compiler/relaxed/toy.py": new_file(
-            """\"\"\"A toy target: exact sorting in plain C.\"\"\"
-
-from __future__ import annotations
-
-from nsc.compiler.naming import Head
-from nsc.compiler.request import Request
-from nsc.compiler.schedule import Schedule
-from nsc.templates import fill
-
-
-def lower(schedule: Schedule, request: Request) -> Schedule:
-    return schedule
-
-
-def render(head: Head, facts: str, schedule: Schedule, request: Request) -> str:
-    comparators = schedule.network.comparators.tolist()
-    return fill("relaxed/kernel.toy.j2", head=head, facts=as_c(facts), comparators=comparators)
-
-
-def as_c(text: str) -> str:
-    return '"' + text.replace("\\\\", "\\\\\\\\").replace('"', '\\\\"') + '"'
-"""
-        ),
-        "compiler/relaxed/rendering.py": both(
-            after("from nsc.compiler.relaxed import cpp, cuda", ", toy"),
-            after(
-                "BACKENDS: dict[str, Backend] = {\n",
-                '    "toy": toy,\n',
-            ),
-        ),
-        "templates/relaxed/kernel.toy.j2": new_file(
-            """// {{ head.name }}
-const char *nsc_facts(void) { return {{ facts }}; }
-
-static void compare(double *lo, double *hi) {
-    if (*hi < *lo) {
-        double value = *lo;
-        *lo = *hi, *hi = value;
-    }
-}
-
-void sort(double *x) {
-//% for lo, hi in comparators
-    compare(x + {{ lo }}, x + {{ hi }});
-//% endfor
-}
-"""
-        ),
-    },
-    """
-import ctypes, subprocess, nsc, torch
-from click.testing import CliRunner
-from nsc.cli.main import main
-done = CliRunner().invoke(main, ["compile", "odd_even", "--n", "5", "--target", "cpu,toy"])
-assert done.exit_code == 0, done.output
-folder = "generated/odd_even_5"
-subprocess.run(["cc", "-shared", "-fPIC", "-o", "./sort.so", f"{folder}/odd_even_5.c"], check=True)
-values = (ctypes.c_double * 5)(3, 1, 2, 5, 4)
-ctypes.CDLL("./sort.so").sort(values)
-assert list(values) == [1, 2, 3, 4, 5]
-op = nsc.load(folder)
-assert op.hard_sort(torch.tensor([3.0, 1, 2, 5, 4]))[0].tolist() == [1, 2, 3, 4, 5]
-""",
-    (
-        "tests/contract",
-        "tests/cli/test_compiling.py",
-    ),
-)
 
 LOSS = Addition(
     "A loss",
@@ -429,4 +354,4 @@ assert "proof exhaustion" in Path("two.cert").read_text()
     ),
 )
 
-ADDITIONS = (RELAXATION, FAMILY, FORMAT, TARGET, LOSS, PASS, METHOD)
+ADDITIONS = (RELAXATION, FAMILY, FORMAT, LOSS, PASS, METHOD)

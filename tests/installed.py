@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from click.testing import CliRunner
 
 import nsc.numpy
+from nsc.cli.main import main as command
 
 TREE = Path(__file__).parents[1]
 COMMANDS = (
@@ -36,9 +37,9 @@ COMMANDS = (
 
 def run(line: str) -> str:
     """Run a command of nsc in the working directory and return what it prints."""
-    found = subprocess.run([sys.executable, "-m", "nsc", *line.split()], capture_output=True, text=True)
-    if found.returncode:
-        sys.exit(f"nsc {line}:\n{found.stdout}{found.stderr}")
+    found = CliRunner().invoke(command, line.split())
+    if found.exit_code:
+        sys.exit(f"nsc {line}:\n{found.output}")
     return found.stdout
 
 
@@ -56,7 +57,7 @@ def arrays() -> None:
 
 def main(compiler: str = "") -> None:
     assert not Path(nsc.__file__).is_relative_to(TREE), f"{nsc.__file__} is not installed"
-    os.environ["NSC_CACHE_DIR"] = str(Path("cache").absolute())
+    os.environ.setdefault("NSC_CACHE_DIR", str(Path("cache").absolute()))
     for finding in json.loads(run("doctor --json")):
         print(finding["name"], finding["text"].splitlines()[0], sep=": ", flush=True)
         assert finding["name"] != "compiler" or compiler in finding["text"], f"not {compiler}"

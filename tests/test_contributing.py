@@ -54,9 +54,10 @@ def test_an_addition_works_and_breaks_no_test(addition: Addition, copy, tmp_path
         assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_every_heading_has_its_addition():
+def test_every_heading_but_one_has_its_addition():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == [addition.heading for addition in ADDITIONS]
+    headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
+    assert [heading for heading in headings if heading != "A target"] == [a.heading for a in ADDITIONS]
 
 
 def test_every_file_that_is_named_is_there():

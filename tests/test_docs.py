@@ -57,12 +57,6 @@ def test_doctests(name):
     assert examples.failed == 0
 
 
-def test_there_are_doctests():
-    finder = doctest.DocTestFinder()
-    counts = [len(t.examples) for name in MODULES for t in finder.find(importlib.import_module(name))]
-    assert sum(counts) >= 15
-
-
 @pytest.fixture
 def session(tmp_path, monkeypatch):
     """Let pages run in a folder of their own, in this process; the modules that they write are forgotten."""
@@ -110,25 +104,16 @@ def test_a_step_that_fails_fails_its_page(session):
         assert message in "".join(traceback.format_exception(failure.value))
 
 
-def test_pages_run_what_they_show():
-    assert {"docs/networks.md", "docs/operators.md", "docs/proofs.md"} <= {*map(str, RUNNING)}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_prose_is_at_most_120_columns_wide(page):
-    """And none of it is hidden: the site takes a line that begins with % for a comment."""
+def test_pages_are_narrow(page):
+    """And no prose is hidden: the site takes a line that begins with % for a comment."""
     assert not [line for line in prose(page) if line.lstrip().startswith("%")]
     wide = [number for number, line in enumerate(prose(page), 1) if len(line) > MOST_COLUMNS]
     assert not wide, f"{page}: lines {wide} are wider than {MOST_COLUMNS}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=str)
-def test_python_fits_the_sites_pages(page):
     blocks = re.findall(
         r"^```(?:python|\{code-cell\})\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.S | re.M
     )
-    wide = [line for block in blocks for line in block.splitlines() if len(line) > MOST_CODE_COLUMNS]
-    assert not wide
+    assert not [line for block in blocks for line in block.splitlines() if len(line) > MOST_CODE_COLUMNS]
 
 
 def test_the_index_names_every_page_once():
@@ -140,12 +125,6 @@ def test_the_index_names_every_page_once():
         named += [f"{folder}{page}" for page in re.findall(r"\]\((\w[\w/-]*\.md)\)", lines)]
     pages = [str(page.relative_to("docs")) for page in PAGES if page.parts[0] == "docs"]
     assert sorted(named) == sorted({*pages} - {"index.md"})
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parts[0] in ("README.md", "docs")], ids=str)
-def test_relaxations_have_one_name(page):
-    """What a relaxation is to users is a sigmoid in formulas and in the code alone."""
-    assert "sigmoid" not in re.sub(r"sigmoid function", "", "\n".join(prose(page, tables=True))).lower()
 
 
 def test_pictures_are_read_in_light_and_in_dark():
@@ -221,9 +200,8 @@ def public_functions():
                 yield f"{owner.__name__}.{name}", item
 
 
-@pytest.mark.parametrize(("name", "item"), [pytest.param(*pair, id=pair[0]) for pair in public_functions()])
-def test_every_public_function_has_an_example(name, item):
-    assert ">>> " in (item.__doc__ or ""), f"{name} needs an example in its docstring"
+def test_every_public_function_has_an_example():
+    assert [name for name, item in public_functions() if ">>> " not in (item.__doc__ or "")] == []
 
 
 def test_the_reference_has_every_public_name():
@@ -281,20 +259,6 @@ def test_the_site_is_built_without_a_warning(tmp_path, browser):
         assert width <= 390, f"{page.name} is {width} pixels wide"
     phone.close()
     assert heard == []
-
-
-def test_the_citation_names_the_version():
-    text = (ROOT / "CITATION.cff").read_text("utf-8")
-    assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [nsc.__version__]
-
-
-def test_every_picture_is_shown():
-    text = "".join((ROOT / page).read_text("utf-8") for page in PAGES)
-    # A style sheet there is what pictures are drawn by.
-    pictures = [file for file in (ROOT / "docs" / "pictures").iterdir() if file.suffix != ".mplstyle"]
-    assert pictures
-    for picture in pictures:
-        assert f"pictures/{picture.name}" in text
 
 
 def prose(page, tables=False):

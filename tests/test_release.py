@@ -108,25 +108,6 @@ def test_a_tag_is_of_one_commit(release):
     assert "raise the version" in not_ok(release.tag)
 
 
-def test_the_check_list_runs_tests_that_exist(release):
-    for selected in release.TESTS.values():
-        file, _, name = selected.partition("::")
-        text = (ROOT / file).read_text("utf-8")
-        assert not name or f"def {name}(" in text, selected
-
-
-def test_the_check_list_says_ok_or_not_ok(release, capsys):
-    def wrong():
-        raise release.NotOkError("why")
-
-    assert release.report({"one": lambda: "found"}) == 0
-    assert release.report({"one": lambda: "found", "two": wrong}) == 1
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        "ok      one           found",
-        "not ok  two           why",
-    ]
-
-
 @pytest.mark.nightly("kernels are built for each level of processors, twice")
 def test_the_wheel_of_prebuilt_kernels(release):
     commit(release, ("nsc/join/prebuilding.py", "for sigmoid in SIGMOIDS}", 'for sigmoid in ["cauchy"]}'))

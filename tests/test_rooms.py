@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -69,13 +70,12 @@ def rooms_in_order() -> list[tuple[str, ...]]:
 
 
 FILES = source_files()
-IMPORTS = {
-    name: imported_modules(ast.parse(path.read_text(encoding="utf-8")), set(FILES)) - {name}
-    for name, path in FILES.items()
-}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+IMPORTS = {name: imported_modules(tree, set(FILES)) - {name} for name, tree in TREES.items()}
 ORDER = rooms_in_order()
 
 
+@functools.cache
 def level_of(module: str) -> int | None:
     """Return the level of a module in the list, or None if it is not in the list."""
     levels = [
@@ -89,9 +89,7 @@ def level_of(module: str) -> int | None:
 
 def is_package_of_rooms(module: str) -> bool:
     """Return whether a package only holds rooms: its file has nothing but a docstring."""
-    return all(
-        isinstance(node, ast.Expr) for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body
-    )
+    return all(isinstance(node, ast.Expr) for node in TREES[module].body)
 
 
 def test_rooms_are_few_and_distinct():
@@ -151,8 +149,7 @@ def test_late_imports_are_listed():
     found = {
         name: late & {"", *FILES}
         for name, path in FILES.items()
-        if path.relative_to(ROOT).as_posix() not in LAZY
-        and (late := late_imports(ast.parse(path.read_text(encoding="utf-8"))))
+        if path.relative_to(ROOT).as_posix() not in LAZY and (late := late_imports(TREES[name]))
     }
     assert {name: late for name, late in found.items() if late} == LATE
 
@@ -177,24 +174,8 @@ def test_only_the_command_line_imports_the_study():
 
 
 def test_no_files_import_each_other_in_a_circle_not_even_for_types():
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
-    found = {name: imported_modules(tree, set(FILES), types=True) - {name} for name, tree in trees.items()}
+    found = {name: imported_modules(tree, set(FILES), types=True) - {name} for name, tree in TREES.items()}
     assert not circles(found)
-
-
-def test_no_files_of_the_experiments_import_each_other_in_a_circle():
-    files = {}
-    for path in (ROOT / "experiments").rglob("*.py"):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    assert len(files) > 40
-    found = circles(
-        {
-            name: imported_modules(ast.parse(path.read_text(encoding="utf-8")), set(files)) - {name}
-            for name, path in files.items()
-        }
-    )
-    assert not found
 
 
 # What uses nsc, each with those that use it in turn.

@@ -60,25 +60,6 @@ def test_a_workflow_names_what_exists(workflow):
     assert [(line, wrong(line)) for line in lines if wrong(line)] == []
 
 
-def test_both_workflows_are_there():
-    assert [workflow.name for workflow in WORKFLOWS] == ["release.yml", "test.yml"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "make tests",
-        "python tests/none.py",
-        "pip install -r none.txt",
-        "pip install '$(echo dist/*.whl)[none]'",
-        "nsc none",
-        "none",
-    ],
-)
-def test_a_line_that_names_nothing_is_found(line):
-    assert wrong(line)
-
-
 def test_rooms_that_change_have_tests():
     for room, tests in TESTS_OF.items():
         assert (ROOT / room).exists()

@@ -56,6 +56,7 @@ def paths():
 
 
 def check_refused(words):
+    """Check that a command says what is wrong in one message and writes nothing; return the message."""
     before = paths()
     out, err = call(*words, code=2)
     assert out == ""
@@ -66,3 +67,4 @@ def check_refused(words):
     if err.startswith("nsc: "):
         assert err.count("\n") == 1
     assert paths() == before
+    return err

@@ -8,13 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from commands import FILES, call, paths, process
 
 import nsc
 from nsc.cli.compiling import how_to_use
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import FORMATS, readable
 from nsc.errors import INSTALL_TORCH
 
 pytestmark = pytest.mark.slow("commands build")
@@ -61,17 +59,6 @@ def test_without_cupy_the_cuda_kernels_are_written_and_cannot_be_built(monkeypat
     assert "no CUDA compiler" in call(*command, "--arch", "sm_90", code=2)[1]
 
 
-def test_compile_for_some_ranks_writes_a_package_and_says_how_to_use_it():
-    Path("small.txt").write_text("[(0,1)]\n[(1,2)]\n[(0,1)]", encoding="utf-8")
-    out, _ = call("compile", "small.txt", "--ranks", "2,0", "--out", "generated")
-    assert "rank-2,0: proved: exhaustion" in out
-    assert "use it with: from generated import small_3_rank_2_0, in a program beside generated/" in out
-    net, x = nsc.load("generated/small_3_rank_2_0"), torch.tensor([3.0, 1.0, 2.0])
-    assert net.ranks == (2, 0)
-    assert net.hard_select(x)[0].tolist() == [3, 1]
-    torch.testing.assert_close(net.select(x, 1000.0), torch.tensor([3.0, 1.0]), rtol=0, atol=1e-3)
-
-
 def test_a_selection_reaches_the_package_and_its_command():
     line = "compile bitonic --n 6 --top-k 1 --remove-redundant"
     facts = json.loads(call(*line.split(), "--out", "there", "--json")[0])
@@ -100,7 +87,6 @@ def test_a_second_compile_changes_nothing_and_another_folder_gets_the_same_bytes
 def test_compile_says_that_it_replaced_another_package():
     line = "compile odd_even --n 3 --relaxation cauchy --target cuda"
     assert call(*line.split())[0].startswith("generated/odd_even_3_cauchy")
-    assert "replaced" not in call(*line.split(), "--name", "three")[0]
     assert "replaced" not in call(*line.split(), "--name", "three")[0]
     out, _ = call(*line.split(), "--art-lambda", 0, "--name", "three")
     assert "replaced: generated/three held another package" in out.splitlines()
@@ -141,21 +127,6 @@ def test_every_option_reaches_the_package():
     call(*words[1:], "--out", "again")
     for path in Path("mine/nets/three").iterdir():
         assert (Path("again/three") / path.name).read_bytes() == path.read_bytes()
-
-
-@pytest.mark.parametrize("text", [FORMATS[name].example for name in readable()])
-def test_network_files_of_every_format_are_read(text):
-    Path("four.net").write_text(text, encoding="utf-8")
-    assert json.loads(call("verify", "four.net", "--json")[0])["size"] == 5
-    out, _ = call("show", "four.net", "--n", 4)
-    assert out.endswith("\n4 wires, 5 comparators, 3 layers\n")
-
-
-def test_an_unproved_network_needs_an_option():
-    out, err = call("compile", "pairwise", "--n", 64, "--time-limit", 0, code=3)
-    assert (out, paths()) == ("", [])
-    assert err.startswith("nsc: the network is unproved: ")
-    assert "--unproved" in err
 
 
 def test_a_deployed_source_lies_beside_its_package():
@@ -207,14 +178,6 @@ def test_a_c_header_prints_json_and_says_what_it_replaced():
     command = re.search(r"Made by: nsc (.*)", text)[1]
     call(*command.split(), "--out", "again")
     assert Path("again", facts["header"]).read_text(encoding="utf-8") == text
-
-
-def test_a_c_header_of_a_users_network():
-    Path("four.json").write_text(FORMATS["nsc"].example, encoding="utf-8")
-    call("header", "four.json", "--out", ".")
-    text = Path("four_4.h").read_text(encoding="utf-8")
-    assert "C(0, 2) C(1, 3)" in text
-    assert "void four_4_float32(const float *x, float *values)" in text
 
 
 def test_a_file_that_nsc_did_not_write_is_kept():

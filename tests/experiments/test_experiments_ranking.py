@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from works import run_of
 
-from experiments.classification import Classification
 from experiments.data import Data, Part, fingerprint, load
 from experiments.ranking import Ranking
 from experiments.run import Run
@@ -114,33 +110,3 @@ def test_what_is_measured_is_not_what_a_seed_draws(seed: int) -> None:
     for first, again in zip(measured[::2], measured[1::2], strict=True):
         assert torch.equal(first, again)
         assert not torch.equal(first, learned)
-
-
-class Copies(TorchDispatchMode):
-    """Keeps the types of the tensors that are copied from the CPU to another device."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.types: list[torch.dtype] = []
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = function(*args, **(kwargs or {}))
-        if function is torch.ops.aten._to_copy.default and args[0].device != result.device:
-            self.types.append(result.dtype)
-        return result
-
-
-@pytest.mark.parametrize("kind", [Ranking, Classification])
-def test_a_step_copies_indices_alone_to_its_device(kind: type[Ranking] | type[Classification]) -> None:
-    """Images without values stand for those of a GPU: an operation on two devices fails on them as well."""
-    device = torch.device("meta")
-    method = "list_mle" if kind is Ranking else "softmax"
-    for noise, floats in ((0.0, 0), (0.1, 1)):
-        run = replace(RUN, method=method, noise=noise)
-        learning = kind(run, grey(8), device, torch.Generator().manual_seed(0))
-        pixels = math.prod(learning.shape)
-        model = nn.Sequential(nn.Flatten(), nn.Linear(pixels, learning.outputs)).to(device)
-        with Copies() as copies:
-            loss = learning.loss(model)
-        assert loss.device == device
-        assert copies.types == [torch.int64] + [torch.float32] * floats

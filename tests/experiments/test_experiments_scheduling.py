@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -228,39 +227,6 @@ def test_a_cluster_reports_failed_work(tmp_path: Path, cluster: Any) -> None:
     assert attempts(tmp_path) == ONCE
     assert "no images at all" in message
     assert "ValueError: a wrong shape (works.py:" in message
-
-
-def test_a_run_that_always_kills_fails_alone_on_a_cluster(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Dask gives up every run of a worker that died, also those that were only waiting there."""
-    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)  # of 3, to save time
-    monkeypatch.setattr("experiments.scheduling.cluster.AGAIN", 0)
-    notes, message = failed(partial(die_always, tmp_path, 1), scheduler=cluster.scheduler_address)
-    assert notes.seeds == [0, 2, 3, 4, 5]
-    assert re.search(rf"its worker died 1 times; .*\n    {RUNS[1].key}: .*seed=1\)$", message)
-
-
-def test_a_worker_does_one_run_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Workers with several threads are refused, and do one run at a time if they come later."""
-    distributed = pytest.importorskip("distributed")
-    several = PLAIN | {"threads_per_worker": 3}
-    with distributed.LocalCluster(processes=False, n_workers=0, **several) as threaded:
-        notes = Notes()
-        later = threading.Timer(0.5, threaded.scale, (1,))
-        later.start()
-        execute(
-            partial(grade, tmp_path),
-            RUNS,
-            jobs=1,
-            scheduler=threaded.scheduler_address,
-            done=notes.append,
-        )
-        later.join()
-        assert notes.seeds == list(range(6))
-        assert capsys.readouterr().err.count(f"waits for workers of {threaded.scheduler_address}") == 1
-        with pytest.raises(ExperimentError, match=r"has 3 threads, .* --nthreads 1"):
-            executed(graded, scheduler=threaded.scheduler_address)
 
 
 def test_a_worker_that_cannot_import_the_work(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:

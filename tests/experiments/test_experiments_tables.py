@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -292,91 +290,6 @@ def test_tables_share_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_method_that_cannot_be_trained_does_not_lose_the_table(tmp_path: Path) -> None:
-    method = tmp_path / "bad.py"
-    method.write_text(
-        "from experiments.methods import Method\n"
-        "def start(n, temperature, generator):\n"
-        "    return lambda scores, truth: scores.sum() * float('nan')\n"
-        "METHOD = Method('bad', 'Bad', 'none', start, (1.0, 2.0))\n"
-    )
-    words = ("--method", method, "--method", "soft_sort", "--n", 5, "--jobs", 1, "--out", tmp_path / "out")
-    result = invoke("mnist", *words)
-    assert result.exit_code == 0, result.output
-    assert "the loss is nan at step 1" in (tmp_path / "out" / "mnist-digits-quick.md").read_text()
-
-
-@pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["mnist", "--method", "five.txt"], "five.txt has 5 wires, samples have 15 items: pass --n 5"),
-        (["mnist", "--method", "unsorted.txt", "--n", "3"], "unsorted.txt with n = 3"),
-        (["mnist", "--method", "late.py", "--n", "5"], "cannot start: IndexError: no such item (late.py:3)"),
-        (["topk", "--method", "topk:1+m=99"], "topk:1+m=99 with 10 classes"),
-    ],
-)
-def test_what_cannot_start_is_refused_before_training(
-    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(making, "train", None)
-    even, odd = "[(0, 1), (2, 3)]", "[(1, 2), (3, 4)]"
-    Path("five.txt").write_text("\n".join([even, odd, even, odd, even]))
-    Path("unsorted.txt").write_text("[(0, 1)]\n[(1, 2)]\n")
-    Path("late.py").write_text(
-        "from experiments.methods import Method\n"
-        "def start(n, temperature, generator):\n"
-        "    raise IndexError('no such item')\n"
-        "METHOD = Method('late', 'Late', 'none', start, (1.0, 2.0))\n"
-    )
-    result = CliRunner().invoke(cli.main, [*words, "--jobs", "1"])
-    assert result.exit_code == 2, result.output
-    assert len(re.findall("^Error: ", result.output, re.MULTILINE)) == 1
-    assert message in result.output
-    assert not Path("results").exists()
-
-
-@pytest.fixture
-def raising(tmp_path: Path) -> Path:
-    """A method that starts, and whose loss raises as long as a file is beside it."""
-    method, wrong = tmp_path / "raising.py", tmp_path / "wrong"
-    wrong.touch()
-    method.write_text(
-        "from pathlib import Path\n"
-        "from experiments.methods import Method\n"
-        "def start(n, temperature, generator):\n"
-        "    def loss(scores, truth):\n"
-        f"        if Path({str(wrong)!r}).exists():\n"
-        "            raise IndexError('no such item')\n"
-        "        return scores.square().mean()\n"
-        "    return loss\n"
-        "METHOD = Method('raising', 'Raising', 'none', start, (1.0, 2.0))\n"
-    )
-    return method
-
-
-@pytest.mark.usefixtures("tiny")
-def test_runs_that_raise_do_not_lose_the_table(raising: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    words = ("mnist", "--method", raising, "--method", "rank_net", "--n", 5, "--jobs", 1, "--out", out)
-    result = invoke(*words)
-    assert result.exit_code == 1, result.output
-    # Failed runs are not stored: once the cause is gone, the same command does them.
-    stored = len(list((out / "runs").iterdir()))
-    assert stored >= 5
-    assert f"4 of {stored + 4} runs failed" in result.output
-    page = (out / "mnist-digits-quick.md").read_text()
-    assert "IndexError: no such item (raising.py:6)" in page
-    outcomes = json_table.read(out / "mnist-digits-quick.json").outcomes
-    assert {o.run.method.partition("#")[0] for o in outcomes if not o.failure} == {"rank_net"}
-    (tmp_path / "wrong").unlink()
-    result = invoke(*words)
-    assert result.exit_code == 0, result.output
-    assert "IndexError" not in (out / "mnist-digits-quick.md").read_text()
-
-
-@pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -402,15 +315,6 @@ def test_a_wrong_request_is_one_message(
     assert result.output.count("Error: ") == 1
     assert message in result.output[result.output.index("Error: ") :]
     assert not list(tmp_path.rglob("*.md"))
-
-
-@pytest.mark.usefixtures("tiny")
-def test_matplotlib_is_missed_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(making, "train", None)
-    result = CliRunner().invoke(cli.main, ["mnist", "--n", "5", "--out", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "pictures need matplotlib" in result.output
 
 
 @pytest.mark.usefixtures("tiny")

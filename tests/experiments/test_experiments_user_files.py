@@ -163,16 +163,6 @@ def test_a_read_that_fails_is_refused(text: str, message: str, tmp_path: Path) -
         data.load(str(file))
 
 
-def test_a_file_runs_once_for_each_content(tmp_path: Path) -> None:
-    file, count = tmp_path / "counted.py", tmp_path / "count"
-    for text in (METHOD, METHOD + "# another digest\n"):
-        file.write_text(f"open({str(count)!r}, 'a').write('x')\n{text}")
-        for _ in range(3):
-            assert methods.find(str(file)).title == "Neighbours"
-        assert methods.find(methods.record_name(str(file))).title == "Neighbours"
-    assert count.read_text() == "xx"
-
-
 @pytest.mark.slow("methods of the experiments run")
 def test_a_network_file_has_its_digest(tmp_path: Path) -> None:
     file = tmp_path / "net.txt"
