@@ -78,17 +78,6 @@ def wholes(values: object) -> tuple[int, ...] | None:
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 
-def shown_number(number: object) -> str:
-    """Return a real number for a message: its value, or the length of an int too large for a float.
-
-    >>> shown_number(1e39), shown_number(10**400)
-    ('1e+39', 'an int of 1329 bits')
-    """
-    value = real(number)
-    is_long = isinstance(number, int) and value is not None and math.isinf(value)
-    return f"an int of {number.bit_length()} bits" if is_long else repr(value)  # type: ignore[attr-defined]
-
-
 def integer(name: str, value: object, error: type[NscError]) -> int:
     """Return the value of a whole-number argument as an int.
 

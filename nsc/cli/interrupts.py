@@ -1,4 +1,4 @@
-"""Interrupts: the effect of Ctrl-C while the command line is imported, and after it has ended."""
+"""Interrupts: the effect of Ctrl-C while the command line is imported."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 def leave_at_once() -> None:
-    """Make Ctrl-C end the process with one line, for the time when there is nothing to clean up.
+    """Make Ctrl-C end the process with one line, as long as there is nothing to clean up.
 
     During imports KeyboardInterrupt would appear as a traceback, or as another error of the imported module.
     A process that ignores Ctrl-C continues to ignore it.
@@ -17,12 +17,10 @@ def leave_at_once() -> None:
         signal.signal(signal.SIGINT, _leave)
 
 
-def raise_instead() -> bool:
-    """Make Ctrl-C raise KeyboardInterrupt again; return whether it would have ended the process at once."""
-    leaves = signal.getsignal(signal.SIGINT) is _leave
-    if leaves:
+def raise_instead() -> None:
+    """Make Ctrl-C raise KeyboardInterrupt again, if it would have ended the process at once."""
+    if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    return leaves
 
 
 def _leave(number: int, frame: object) -> None:

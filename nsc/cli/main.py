@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -17,7 +17,7 @@ from nsc.cli.compiling import compile_command, engine_command, filter_command, h
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.doctor import doctor_command
 from nsc.cli.drawing import draw_command
-from nsc.cli.interrupts import INTERRUPTED, leave_at_once, raise_instead
+from nsc.cli.interrupts import INTERRUPTED, raise_instead
 from nsc.cli.searching import search_command
 from nsc.cli.shared import EXIT_CODES
 from nsc.cli.showing import explain_command, list_command, records_command, show_command
@@ -48,18 +48,9 @@ class _Group(click.Group):
             _forget_output()
             sys.exit(BAD_INPUT)
 
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        with _closed_pipes():  # --help prints
-            return super().make_context(*args, **extra)
-
     def invoke(self, ctx: click.Context) -> Any:
-        with _closed_pipes():
-            return self._invoke(ctx)
-
-    def _invoke(self, ctx: click.Context) -> Any:
-        left = False
         try:
-            left = raise_instead()
+            raise_instead()
             with in_options(_option_of), warnings.catch_warnings():
                 warnings.showwarning = _show_note(warnings.showwarning)
                 try:
@@ -70,22 +61,12 @@ class _Group(click.Group):
         except NscError as error:
             click.echo(f"nsc: {error}", err=True)
             ctx.exit(_exit_code(error))
+        except BrokenPipeError:  # click would end the process with 1, which says refuted
+            _forget_output()
+            ctx.exit(CLOSED_PIPE)
         except KeyboardInterrupt:
             click.echo("nsc: interrupted", err=True)
             ctx.exit(INTERRUPTED)
-        finally:
-            if left:
-                leave_at_once()  # while the process ends, an exception would be a traceback
-
-
-@contextlib.contextmanager
-def _closed_pipes() -> Iterator[None]:
-    """End the process with 141 if nobody reads its output: click would end it with 1, which says refuted."""
-    try:
-        yield
-    except BrokenPipeError:
-        _forget_output()
-        sys.exit(CLOSED_PIPE)
 
 
 def _option_of(argument: str) -> str:

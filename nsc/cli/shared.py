@@ -47,25 +47,6 @@ def _grouped(
     return decorate
 
 
-def some_of(
-    words: Collection[str],
-) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return the completer of an option that lists some of the words, separated by commas."""
-
-    def complete(
-        _context: click.Context, _parameter: click.Parameter, beginning: str
-    ) -> list[CompletionItem]:
-        before, comma, last = beginning.rpartition(",")
-        chosen = before.split(",")
-        return [
-            CompletionItem(f"{before}{comma}{word}")
-            for word in words
-            if word.startswith(last) and word not in chosen
-        ]
-
-    return complete
-
-
 def list_option(
     *names: str,
     known: Collection[str] | None = None,
@@ -87,10 +68,11 @@ def list_option(
             )
         return words
 
-    if known is not None:
-        settings["shell_complete"] = some_of(known)
+    def complete(_context: click.Context, _option: click.Parameter, beginning: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in known or () if word.startswith(beginning)]
+
     settings |= {"multiple": True, "default": default, "show_default": bool(default)}
-    return click.option(*names, callback=split, **settings)
+    return click.option(*names, callback=split, shell_complete=complete, **settings)
 
 
 def dtype_option(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +24,6 @@ from nsc.version import VERSION
 
 # Names standard input or standard output in the place of a file.
 STANDARD = "-"
-
-# Names of files that need no quotes in a shell.
-_PLAIN = re.compile(r"[\w./+~-]+")
 
 _MISSING = "give a network: a family with --n N, a known network, a network file, or - for standard input"
 
@@ -89,29 +84,15 @@ class Source:
 def complete_networks(
     _context: click.Context, _parameter: click.Parameter, beginning: str
 ) -> list[CompletionItem]:
-    """Return the families and files whose names begin so; if no family does, let the shell look for files.
+    """Return the families and listed networks whose names begin so; if none does, the shell looks for files.
 
-    The networks of the lists are many, so they are offered once the word before their numbers is complete. A
-    shell that looks for files shows nothing else. So if there are families, the files are listed here too.
+    The networks of the lists are many, so they are offered once the word before their numbers is complete.
     """
-    families = [name for name in FAMILIES if name.startswith(beginning)]
+    names = [name for name in FAMILIES if name.startswith(beginning)]
     for kind in (*KINDS, *selected()):
         if beginning.startswith(f"{kind.partition('-')[0]}_"):
-            families += [name for name in known_networks(kind) if name.startswith(beginning)]
-    if not families:
-        return [CompletionItem(beginning, type="file")]
-    return [CompletionItem(name) for name in (*families, *_files(beginning))]
-
-
-def _files(beginning: str) -> Iterator[str]:
-    """Yield the files of this folder whose names begin so, except names that begin with a dot."""
-    try:
-        names = sorted(entry.name for entry in os.scandir() if entry.is_file())
-    except OSError:  # the folder is gone
-        return
-    for name in names:
-        if name.startswith(beginning) and not name.startswith(".") and _PLAIN.fullmatch(name):
-            yield name
+            names += [name for name in known_networks(kind) if name.startswith(beginning)]
+    return [CompletionItem(name) for name in names] or [CompletionItem(beginning, type="file")]
 
 
 def network_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from nsc.arguments import is_name, real, shown_number
+from nsc.arguments import is_name, real
 from nsc.compat.functional import real_of
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import check_dense
@@ -130,7 +130,5 @@ def _number(caller: str, strength: object) -> float:
     if number is None:
         raise OperandTypeError(f"{caller}: regularization_strength must be a number, got {strength!r}")
     if not 0 < number < math.inf:
-        raise OperandError(
-            f"{caller}: regularization_strength must be above 0 and finite, got {shown_number(strength)}"
-        )
+        raise OperandError(f"{caller}: regularization_strength must be above 0 and finite, got {number!r}")
     return number

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nsc.api import Options, compile
-from nsc.arguments import flag, real, shown_number, whole
+from nsc.arguments import flag, real, whole
 from nsc.compiler.describe import Named, is_family
 from nsc.errors import LoweringError, NetworkError, OperandError, OperandTypeError
 from nsc.nn import functional
@@ -65,9 +65,7 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         start = default if steepness is None else real(steepness)
         if start is None or not 0 < start < math.inf:
             kind, value = (
-                (OperandTypeError, type(steepness).__name__)
-                if start is None
-                else (OperandError, shown_number(steepness))
+                (OperandTypeError, type(steepness).__name__) if start is None else (OperandError, repr(start))
             )
             raise kind(f"{caller}: steepness must be a number, finite and above 0, got {value}")
         # FSDP2 takes parameters that have an axis, and a dtype in common.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.arguments import real, shown_number, whole
+from nsc.arguments import real, whole
 from nsc.contract.targets import TARGETS
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
@@ -168,7 +168,7 @@ class Operands:
         number = real(steepness)
         lowest, highest = RANGES[dtype]
         if number is None or not lowest <= number <= highest:
-            what = type(steepness).__name__ if number is None else shown_number(steepness)
+            what = type(steepness).__name__ if number is None else repr(number)
             kind = OperandTypeError if number is None else OperandError
             raise bad_steepness(f"{self.name}.{method}", what, dtype, kind)
         return number
