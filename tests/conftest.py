@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import re
@@ -84,6 +85,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=list(left_out))
     config.stash[LEFT_OUT].update(f"tests left out, because {reason}" for reason in left_out.values())
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests, which live as long as the process."""
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
