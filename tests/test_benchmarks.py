@@ -18,7 +18,6 @@ from benchmarks import (
     kernels,
     machine,
     measure,
-    memory,
     networks,
     peers,
     registers,
@@ -195,15 +194,6 @@ def test_kernels_are_timed_without_torch_for_each_set_of_registers(work):
         assert time.limit(limit_of(1.0, 3.0)) == pytest.approx(1.25 * 4e-9)
         assert time.nanoseconds == pytest.approx(time.seconds / 1.25 * 1e9)
     assert [time.operator is None for time in times] == [True] * (len(times) - 1) + [False]
-
-
-@pytest.mark.skipif(not memory.can_measure(), reason="no /proc/self/clear_refs")
-def test_memory_is_measured_in_a_process_of_its_own(monkeypatch):
-    monkeypatch.setattr(memory, "MEASURED", ("diffsort",))
-    (peak,) = memory.measure_memory(Case(P, "bitonic", 256, 1), threads=1)
-    # diffsort keeps a matrix of the size of P, 1/4 MB, for each of 36 layers.
-    assert 4 < peak.call < 40
-    assert peak.permutations == pytest.approx(4 * peak.call)
 
 
 # ---------------------------------------------------------------------------------------- reports

@@ -4,7 +4,7 @@ import os
 import time
 
 import pytest
-from commands import call, check_refused, process
+from commands import call, check_refused
 
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
@@ -72,10 +72,3 @@ def test_the_folder_of_another_user_is_not_cleared(place):
     os.chown(place, 12345, -1)
     check_refused(["cache", "clear"])
     assert len(list(place.glob("*.so"))) == 1
-
-
-@pytest.mark.slow("a command is started")
-def test_the_output_of_the_process_is_plain(place):
-    build("bitonic_4")
-    listed = process("cache", "list")
-    assert (listed.returncode, listed.stdout, listed.stderr) == (0, call("cache", "list")[0], "")

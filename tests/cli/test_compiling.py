@@ -60,7 +60,7 @@ def test_without_cupy_the_cuda_kernels_are_written_and_cannot_be_built(monkeypat
 
 
 def test_a_selection_reaches_the_package_and_its_command():
-    line = "compile bitonic --n 6 --top-k 1 --remove-redundant"
+    line = "compile bitonic --n 6 --target cuda --top-k 1 --remove-redundant"
     facts = json.loads(call(*line.split(), "--out", "there", "--json")[0])
     manifest = json.loads(Path(facts["folder"], "manifest.json").read_text(encoding="utf-8"))
     assert (facts["name"], facts["folder"]) == (
@@ -114,7 +114,7 @@ def test_compile_prints_json_and_the_build_command(cache):
 def test_every_option_reaches_the_package():
     line = (
         "compile odd_even --n 3 --relaxation cauchy --art-lambda 0.5 --error-free --unproved --dtype "
-        "float64 --dtype float32,float64 --target cpu --target cpu --out mine/nets --name three"
+        "float64 --dtype float32,float64 --target cuda --target cuda --out mine/nets --name three"
     )
     out, _ = call(*line.split())
     facts = json.loads(Path("mine/nets/three/manifest.json").read_text(encoding="utf-8"))
@@ -130,22 +130,22 @@ def test_every_option_reaches_the_package():
 
 
 def test_a_deployed_source_lies_beside_its_package():
-    out, err = call("compile", "odd_even", "--n", 3, "--deploy", "--out", ".")
-    file = Path("odd_even_3_torch.cpp")
+    out, err = call("compile", "bitonic", "--n", 4, "--deploy", "--out", ".")
+    file = Path("bitonic_4_torch.cpp")
     assert f"{file}: for programs of torch without Python; its first lines say how to build it\n" in out
     assert err == ""
     text = file.read_text(encoding="utf-8")
-    assert " * Made by: nsc compile odd_even --n 3 --deploy\n" in text
+    assert " * Made by: nsc compile bitonic --n 4 --deploy\n" in text
     # Models name the kernel as they do without --deploy.
-    assert f" * Kernel:  {nsc.compile('odd_even', 3).kernel.spec}, as models name it\n" in text
-    facts = json.loads(call("compile", "odd_even", "--n", 3, "--deploy", "--out", ".", "--json")[0])
+    assert f" * Kernel:  {nsc.compile('bitonic', 4).kernel.spec}, as models name it\n" in text
+    facts = json.loads(call("compile", "bitonic", "--n", 4, "--deploy", "--out", ".", "--json")[0])
     assert facts["deployed"] == str(file)
-    assert json.loads(call("compile", "odd_even", "--n", 3, "--json")[0])["deployed"] is None
+    assert json.loads(call("compile", "bitonic", "--n", 4, "--json")[0])["deployed"] is None
     file.write_text("// mine", encoding="utf-8")
     before = paths()
-    _, err = call("compile", "odd_even", "--n", 3, "--name", "odd_even_3", "--deploy", "--out", ".", code=2)
+    _, err = call("compile", "bitonic", "--n", 4, "--name", "bitonic_4", "--deploy", "--out", ".", code=2)
     assert err.startswith(
-        "nsc: odd_even_3_torch.cpp exists and is no source that nsc wrote: choose another --name"
+        "nsc: bitonic_4_torch.cpp exists and is no source that nsc wrote: choose another --name"
     )
     assert (file.read_text(encoding="utf-8"), paths()) == ("// mine", before)
 

@@ -27,15 +27,6 @@ def test_list_shows_every_family():
     assert facts["families"]["odd_even"]["depth"] == 33
 
 
-def test_list_shows_families_that_are_too_large(monkeypatch):
-    monkeypatch.setattr("nsc.compiler.families.classic.MAX_SIZE", 100)
-    facts = json.loads(call("list", "--n", 16, "--json")[0])["families"]
-    assert facts["odd_even"]["size"] is None
-    assert "merge_exchange" in facts["odd_even"]["summary"]
-    assert facts["bitonic"]["size"] == 80
-    assert "–" in call("list", "--n", 16)[0]
-
-
 def test_show_draws_networks_that_fit():
     out, _ = call("show", "bitonic", "--n", 32)
     assert out.count("○") == 240

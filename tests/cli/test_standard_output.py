@@ -16,7 +16,7 @@ WRITERS = {
     "optimize four.json -o OUT": '{"format"',
     "draw four.json --to svg -o OUT": "<svg",
     "verify four.json --certificate OUT": "nsc-certificate 1\n",
-    "compile four.json --certificate OUT": "nsc-certificate 1\n",
+    "compile bitonic --n 4 --certificate OUT": "nsc-certificate 1\n",
     "search --n 4 -o OUT --to cn": "0:3,1:2\n",
     "header four.json -o OUT": "/* four_4.h: ",
 }

@@ -13,7 +13,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from messages import check_words
 
 from experiments.data import DATA, Data, Part, load
 from experiments.data.cache import Arrays, cached
@@ -40,6 +39,7 @@ def share_of_each_class(labels: torch.Tensor, share: Fraction) -> dict[int, Frac
     return {int(c): share * int((labels == c).sum()) for c in labels.unique()}
 
 
+@settings(max_examples=50)
 @given(labels_of_classes, shares)
 def test_a_cut_takes_its_share_of_each_class(labels, share):
     sizes = labels.bincount().tolist()
@@ -84,13 +84,6 @@ def test_the_same_images_are_cut_for_ever():
     stays, goes = cut(torch.tensor([0, 1] * 10), Fraction(3, 10), "data")
     assert goes.tolist() == [3, 4, 7, 8, 11, 16]
     assert len(stays) == 14
-
-
-def test_too_few_images_to_split():
-    for labels in ([], [3], [0, 1, 2]):
-        with pytest.raises(DataError, match="few: too few images to split") as caught:
-            cut(torch.tensor(labels, dtype=torch.int64), Fraction(1, 10), "few")
-        check_words(caught.value.message)
 
 
 # Pooling
@@ -246,7 +239,7 @@ def test_many_threads_decode_once(cache_folder):
 
 
 @given(position=st.integers(0, 10**9), change=st.integers(1, 255))
-@settings(max_examples=60)
+@settings(max_examples=20)
 def test_a_damaged_file_never_gives_other_data(position, change, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:

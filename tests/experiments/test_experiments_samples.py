@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from experiments.data import Part
-from experiments.errors import ExperimentError
 from experiments.samples import FourDigits, HouseNumbers, Samples
 
 # Image i shows i·25 everywhere, so its digit can be read off any pixel.
@@ -76,12 +75,6 @@ def test_the_centre_crop_is_the_centre() -> None:
     assert shown[:, 1, 0, 0].unique().tolist() == shown[:, 2, 0, 0].unique().tolist() == [5]
     assert shown[:, 1, -1, 0].unique().tolist() == [58]
     assert set(numbers.tolist()) == {7, 12, 305}
-
-
-def test_house_numbers_of_another_size_are_refused() -> None:
-    small = Part(torch.zeros(1, 3, 64, 32, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64))
-    with pytest.raises(ExperimentError, match="cropped from images of 64×64, these are 64×32"):
-        HouseNumbers(small, "centre")
 
 
 @pytest.mark.parametrize(

@@ -163,17 +163,6 @@ def wait_for_end(process: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_ctrl_c_ends_all_processes_without_a_traceback(tmp_path: Path) -> None:
-    command, _ = start(tmp_path)
-    worker = process_of(tmp_path, 1)
-    assert is_alive(worker)
-    os.killpg(command.pid, signal.SIGINT)  # as a terminal does
-    out, err = command.communicate(timeout=120)
-    assert (out, err.strip(), command.returncode) == ("", "Aborted!", 1)
-    assert not is_alive(worker)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_no_process_outlives_its_parent(tmp_path: Path) -> None:
     command, _ = start(tmp_path)
     command.kill()

@@ -181,7 +181,7 @@ def test_what_is_no_result_counts_as_missing(
 
 
 @given(data=st.data())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_a_cut_file_is_never_taken(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))

@@ -199,27 +199,6 @@ def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("tiny")
-def test_rows_of_one_title_are_refused_before_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(making, "train", None)
-    words = [
-        "mnist",
-        "--method",
-        "bitonic",
-        "--method",
-        "bitonic+art=.25",
-        "--n",
-        "5",
-        "--out",
-        str(tmp_path),
-    ]
-    result = CliRunner().invoke(cli.main, words)
-    assert result.exit_code == 2
-    assert "two rows have the title 'Bitonic'" in result.output
-
-
-@pytest.mark.usefixtures("tiny")
 def test_the_runs_of_a_cell_are_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def seeds_done(seeds: int) -> list[tuple[str, int]]:
         """Return method and seed of the runs that the command does."""
@@ -277,19 +256,6 @@ def test_cells_that_cannot_be_told_from_the_best_get_more_seeds(
 
 
 @pytest.mark.usefixtures("tiny")
-def test_tables_share_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("--n", 4, "--method", "bitonic", "--seeds", 1, "--jobs", 1, "--out", tmp_path)
-    assert invoke("networks", *words).exit_code == 0
-    done: list[str] = []
-    train = making.train
-    monkeypatch.setattr(
-        making, "train", lambda run, *rest, **more: done.append(run.method) or train(run, *rest, **more)
-    )
-    assert invoke("ablation", *words).exit_code == 0
-    assert done == ["bitonic+art=0"]  # λ = 0.25 is the network of the other table
-
-
-@pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -315,17 +281,6 @@ def test_a_wrong_request_is_one_message(
     assert result.output.count("Error: ") == 1
     assert message in result.output[result.output.index("Error: ") :]
     assert not list(tmp_path.rglob("*.md"))
-
-
-@pytest.mark.usefixtures("tiny")
-def test_ctrl_c_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*rest: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "make", interrupted)
-    result = CliRunner().invoke(cli.main, ["mnist", "--out", str(tmp_path)])
-    assert result.exit_code == 130
-    assert "--resume" in result.output
 
 
 def test_list_names_everything() -> None:

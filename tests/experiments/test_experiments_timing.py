@@ -77,20 +77,6 @@ def test_a_work_that_would_take_too_long_is_not_tried(monkeypatch: pytest.Monkey
     assert tried == [128]
 
 
-def test_a_slow_work_takes_fewer_rounds_and_does_not_shorten_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds: list[int] = []
-
-    def seconds(call: object, repeats: int) -> float:
-        rounds.append(repeats)
-        return 1.0 if repeats == 1 else 1e-3
-
-    slow, quick = (timing_module._Turn("soft_sort", 4, 1, repeats, lambda: None) for repeats in (1, 50))
-    monkeypatch.setattr("experiments.timing._time", seconds)
-    timing_module._take_turns([slow, quick])
-    assert (len(slow.rounds), len(quick.rounds)) == (3, 9)
-    assert rounds[:6] == [1, 50, 1, 50, 1, 50]
-
-
 @pytest.mark.parametrize(
     ("work", "message"),
     [

@@ -99,21 +99,6 @@ def test_a_run_refuses_other_data_than_it_was_planned_for(files: tuple[str, str]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "it must state METHOD, a Method; METHOD is missing"),
-        ("METHOD = (", "it raises SyntaxError"),
-        ("import sys; sys.exit()", "it raises SystemExit$"),
-    ],
-)
-def test_a_wrong_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
-    file = tmp_path / "wrong.py"
-    file.write_text(text)
-    with pytest.raises(ExperimentError, match=message):
-        methods.find(str(file))
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         (("(0.5, 1.0)", "(0.5, 0.0)"), "grid must be a tuple of finite numbers above 0"),
