@@ -19,8 +19,8 @@ from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.text import braced, filled, wrapped
 from nsc.compiler.verify import Budget, Proof
-from nsc.compiler.windows import Window
 from nsc.contract.exact import C_TYPES, CType
+from nsc.contract.windows import Window
 from nsc.errors import LoweringError
 from nsc.templates import fill
 from nsc.wording import argument, count

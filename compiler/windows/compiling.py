@@ -12,11 +12,13 @@ from nsc.compiler.naming import Head, proof_line
 from nsc.compiler.network import Network
 from nsc.compiler.package import Package, check_name
 from nsc.compiler.passes import half_operations
-from nsc.compiler.verify import Budget
-from nsc.compiler.windows import FilterProof, Plan, Window, fuse, operations, plan, prove_plan, whole_network
+from nsc.compiler.verify import Budget, Proof
+from nsc.compiler.windows.fusing import fuse, operations, plan
+from nsc.compiler.windows.plan import Plan
+from nsc.compiler.windows.proving import prove_plan, whole_network
 from nsc.compiler.windows.rendering import render
 from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, FilterManifest, digest
-from nsc.contract.windows import FilterSource
+from nsc.contract.windows import FilterSource, Window
 from nsc.templates import fill
 
 
@@ -29,7 +31,7 @@ class CompiledFilter:
         plan: what the filter runs.
         network: the comparators of one window, wire w its value w.
         output: the wire that carries the result.
-        proof: that they select the rank.
+        proofs: for each row of results of a step, that its windows give the rank.
         source: the generated text.
         manifest: the package's manifest; it lists only the files that every package has.
         package: the texts of the generated folder.
@@ -39,7 +41,7 @@ class CompiledFilter:
     plan: Plan
     network: Network
     output: int
-    proof: FilterProof
+    proofs: tuple[Proof, ...]
     source: FilterSource
     manifest: FilterManifest
     package: Package
@@ -75,12 +77,11 @@ def compile_filter(
     budget.progress.phase("plan")
     planned = plan(window.folded)
     budget.progress.phase("prove")
-    proof = prove_plan(planned, budget)
+    proofs = prove_plan(planned, budget)
     budget.progress.phase("render")
-    whole = whole_network(planned)
-    network = whole.network
+    network, output = whole_network(planned)
     check_name(name := name or window.label)
-    texts = {NETWORK: write_network(network), PROOF: proof.windows[0].to_json()}
+    texts = {NETWORK: write_network(network), PROOF: proofs[0].to_json()}
     command = f"nsc filter {window.size_text} --rank {window.rank}"
     manifest = FilterManifest(
         name=name,
@@ -88,17 +89,17 @@ def compile_filter(
         library=library.digest(),
         command=command if name == window.label else f"{command} --name {name}",
         network=network.digest,
-        proof=proof.windows[0].verdict.value,
+        proof=proofs[0].verdict.value,
         targets=("cpu",),
         files={file: digest(text) for file, text in texts.items()},
         window=window.shape,
         rank=window.rank,
-        output=whole.output,
+        output=output,
     )
-    head = Head(name, window.words, manifest.command, version, proof_line(proof.windows[0]), network)
+    head = Head(name, window.words, manifest.command, version, proof_line(proofs[0]), network)
     source = FilterSource(name, window.shape, window.rank, render(head, manifest.stated(), planned))
     axes = "planes, rows, columns" if window.planes > 1 else "rows, columns"
     module = fill("windows/filter.py.j2", head=head, window=window, axes=axes)
     files = {"__init__.py": module, f"{name}.cpp": source.text, **texts}
     package = Package(name, MappingProxyType(files | {MANIFEST: manifest.with_files(files).to_text()}))
-    return CompiledFilter(window, planned, network, whole.output, proof, source, manifest, package)
+    return CompiledFilter(window, planned, network, output, proofs, source, manifest, package)

@@ -18,7 +18,6 @@ from functools import cached_property
 from nsc.compiler.families import best
 from nsc.compiler.network import Network
 from nsc.compiler.passes import half_operations, restrict
-from nsc.compiler.verify import Property, parse
 from nsc.compiler.windows.merging import merged
 from nsc.contract.windows import Window
 
@@ -53,28 +52,17 @@ class Stage:
     Attributes:
         network: its comparators.
         reads: where each wire takes its value.
-        runs: wires whose values ascend.
         outputs: the wires that are kept, smallest value first.
-        ranks: the ranks that the outputs carry, in the same order, among the values of all wires.
     """
 
     network: Network
     reads: tuple[Read, ...]
-    runs: tuple[tuple[int, ...], ...]
     outputs: tuple[int, ...]
-    ranks: tuple[int, ...]
 
     @cached_property
     def half_operations(self) -> int:
         """Minima and maxima that its outputs depend on."""
         return half_operations(self.network, self.outputs)
-
-    @property
-    def property_(self) -> Property:
-        """The property of its network for ascending runs."""
-        claim = f"rank-{','.join(map(str, self.ranks))}"
-        presorted = ",".join(f"{run[0]}-{run[-1]}" for run in self.runs)
-        return parse(claim, self.network.n, self.outputs, presorted)
 
 
 @dataclass(frozen=True)
@@ -286,25 +274,5 @@ def _numbered(window: Window, step: int, joins: _Joins, results: Sequence[_Pixel
             else Read(number[source], drafts[source].ranks.index(index), shift)
             for source, index, shift in draft.reads
         )
-        # Values of a part below the least one that is read are below the ranks too.
-        below = sum(run.least for run in _runs(draft))
-        ranks = tuple(rank - below for rank in draft.ranks)
-        runs = tuple(tuple(run.wires) for run in _runs(draft) if len(run.wires) > 1)
-        stages.append(Stage(draft.network, reads, runs, draft.outputs, ranks))
+        stages.append(Stage(draft.network, reads, draft.outputs))
     return Plan(window, step, tuple(stages), tuple(number[part] for part in results))
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The wires that take the values of a part, and the least of its ranks that they take."""
-
-    wires: list[int]
-    least: int
-
-
-def _runs(draft: _Draft) -> list[_Run]:
-    runs: dict[tuple[_Pixels, int], _Run] = {}
-    for wire, (source, rank, shift) in enumerate(draft.reads):
-        if source is not None:
-            runs.setdefault((source, shift), _Run([], rank)).wires.append(wire)
-    return [*runs.values()]

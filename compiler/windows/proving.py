@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Proof, Verdict, parse, verify_once
 from nsc.compiler.windows.plan import Plan
 from nsc.errors import UnprovedError, VerificationError
 
 
-@dataclass(frozen=True)
-class FilterProof:
-    """The proofs of a plan.
+def whole_network(plan: Plan, result: int = 0) -> tuple[Network, int]:
+    """Return all comparators that a window's values go through, and the wire that carries the result.
 
-    Attributes:
-        windows: for each row of results of a step: its windows' comparators select the rank of any pixels.
-        stages: for each stage: its network gives its ranks if the lists that it reads ascend.
-    """
-
-    windows: tuple[Proof, ...]
-    stages: tuple[Proof, ...]
-
-
-@dataclass(frozen=True)
-class WholeNetwork:
-    """All comparators that a window's values go through.
-
-    Attributes:
-        network: wire w is value w of the window, planes first, then rows, then columns.
-        output: the wire that carries the result.
-    """
-
-    network: Network
-    output: int
-
-
-def whole_network(plan: Plan, result: int = 0) -> WholeNetwork:
-    """Return the network of one window, without what it shares with others.
+    Wire w is value w of the window, planes first, then rows, then columns.
 
     Args:
         plan: of a filter.
@@ -67,11 +41,11 @@ def whole_network(plan: Plan, result: int = 0) -> WholeNetwork:
         return [wires[wire] for wire in this.outputs]
 
     (output,) = run(plan.results[result], 0)
-    return WholeNetwork(Network.from_comparators(window.values, pairs), output)
+    return Network.from_comparators(window.values, pairs), output
 
 
-def prove_plan(plan: Plan, budget: Budget | None = None) -> FilterProof:
-    """Return the proofs of a plan.
+def prove_plan(plan: Plan, budget: Budget | None = None) -> tuple[Proof, ...]:
+    """Return the proofs of a plan: for each row of results of a step, that windows give the rank.
 
     Args:
         plan: of a filter.
@@ -80,18 +54,14 @@ def prove_plan(plan: Plan, budget: Budget | None = None) -> FilterProof:
     Raises:
         UnprovedError: no method settled one of its networks within the budget.
 
-    Cost: a second or two for 49 values.
+    Cost: a second for 49 values.
     """
-    windows = []
-    for result in range(plan.step):
-        whole = whole_network(plan, result)
-        claim = parse(f"rank-{plan.window.rank}", plan.window.values, [whole.output])
-        windows.append(_proved(plan, verify_once(whole.network, claim, budget)))
-    stages = [_proved(plan, verify_once(stage.network, stage.property_, budget)) for stage in plan.stages]
-    return FilterProof(tuple(windows), tuple(stages))
+    return tuple(_proved(plan, result, budget) for result in range(plan.step))
 
 
-def _proved(plan: Plan, proof: Proof) -> Proof:
+def _proved(plan: Plan, result: int, budget: Budget | None) -> Proof:
+    network, output = whole_network(plan, result)
+    proof = verify_once(network, parse(f"rank-{plan.window.rank}", network.n, [output]), budget)
     if proof.verdict is Verdict.PROVED:
         return proof
     asked = f"a filter for {plan.window.words}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from nsc.compiler.naming import Head
 from nsc.compiler.text import straight_lines
-from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
+from nsc.compiler.windows.fusing import Instance, Loop, fuse, operations
+from nsc.compiler.windows.plan import Plan, Read, Stage
 from nsc.templates import fill
 from nsc.wording import count
 

@@ -13,7 +13,7 @@ from nsc.audit.check import Check, Claim
 from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
-from nsc.compiler.windows import MOST_ROWS
+from nsc.compiler.windows.plan import MOST_ROWS
 from nsc.contract.manifest import NETWORK, FilterManifest
 from nsc.contract.windows import Mode, fold
 from nsc.runtime.exact.windows import FilterKernel, Images

@@ -37,11 +37,11 @@ from nsc.compiler.package import Package, check_file, replaces, replaces_file, w
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
 from nsc.compiler.verify import CERTIFICATE_DIGEST, Proof
-from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
 from nsc.contract.exact import C_TYPES, ELEMENTS
 from nsc.contract.manifest import Manifest
 from nsc.contract.targets import TARGETS
+from nsc.contract.windows import Window
 from nsc.errors import INSTALL_TORCH
 from nsc.join.deploying import deployed_source, served_dtypes
 from nsc.runtime.build import nvrtc
@@ -204,7 +204,6 @@ def filter_command(
         progress.phase("write")
         written = _Written.of(compiled.package, sources, artifacts, folder)
     seconds = time.perf_counter() - start
-    whole, stages = compiled.proof.windows, compiled.proof.stages
     if result.as_json:
         facts = {
             **written.facts(seconds),
@@ -212,8 +211,7 @@ def filter_command(
             "rank": window.rank,
             **counts_of(compiled.network),
             "operations": compiled.operations,
-            "proofs": [proof.facts() for proof in whole],
-            "stages": [proof.facts() for proof in stages],
+            "proofs": [proof.facts() for proof in compiled.proofs],
         }
         click.echo(json.dumps(facts, indent=1))
         return
@@ -222,8 +220,7 @@ def filter_command(
         f"shared with neighbours, {compiled.operations:g} minima and maxima a pixel, not "
         f"{compiled.whole_operations}"
     )
-    _say_proof(whole[0])
-    click.echo(f"proved too: {len(stages)} networks that it shares, with the lists that they read presorted")
+    _say_proof(compiled.proofs[0])
     built = f"built for {', '.join(dtypes)}" if dtypes else "written, built on first use"
     written.say(built, seconds, result.verbose)
 

@@ -15,9 +15,8 @@ from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
-from nsc.compiler.windows import Window
 from nsc.contract.manifest import MANIFEST, NETWORK, FilterManifest, digest
-from nsc.contract.windows import MODES, origins_of
+from nsc.contract.windows import MODES, Window, origins_of
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
 from nsc.join.on_demand import compiled_filter

@@ -20,8 +20,8 @@ from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
-from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
+from nsc.contract.windows import Window
 from nsc.errors import LoweringError, NetworkError
 
 INCLUDE = f"-I{library.FOLDER}"

@@ -23,7 +23,7 @@ import nsc
 from nsc.cli.main import main
 from nsc.compiler.passes import canonical
 from nsc.compiler.verify import saved, verify
-from nsc.compiler.windows import Window
+from nsc.contract.windows import Window
 from nsc.errors import BuildError, VerificationError
 from nsc.join import on_demand
 from nsc.join.budget import budget_of

@@ -17,8 +17,7 @@ from torch.library import opcheck
 
 import nsc
 import nsc.numpy
-from nsc.compiler.windows import Window
-from nsc.contract.windows import MODES
+from nsc.contract.windows import MODES, Window
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
 from nsc.join.on_demand import filter_kernel, filter_kind
 from nsc.nn import MedianFilter2d, RankFilter2d
@@ -369,8 +368,8 @@ def test_without_a_compiler_torch_sorts_the_windows(tmp_path, monkeypatch):
 
 def test_a_package_is_loaded_and_refused_if_it_changed(tmp_path):
     from nsc.compiler.package import write
-    from nsc.compiler.windows import Window
     from nsc.compiler.windows.compiling import compile_filter
+    from nsc.contract.windows import Window
 
     place = write(compile_filter(Window.of((3, 2), 3), "mine").package, tmp_path)
     mine = nsc.load(place)

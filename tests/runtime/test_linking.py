@@ -13,8 +13,8 @@ import torch
 import nsc
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
-from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
+from nsc.contract.windows import Window
 from nsc.join.on_demand import exact_kernel
 from nsc.runtime.exact.windows import FilterKernel
 from nsc.runtime.relaxed.kernel import Kernel

@@ -12,10 +12,10 @@ import nsc
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
-from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
 from nsc.contract import manifest as manifests
 from nsc.contract.manifest import digest
+from nsc.contract.windows import Window
 from nsc.join.budget import budget_of
 
 pytestmark = pytest.mark.slow("every field of packages is edited")

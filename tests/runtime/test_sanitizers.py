@@ -19,8 +19,8 @@ from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
-from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
+from nsc.contract.windows import Window
 
 pytestmark = pytest.mark.nightly("kernels are built with sanitizers")
 
