@@ -205,13 +205,6 @@ def kernels() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["kernels", "NumPy"])
-def served(request: pytest.FixtureRequest) -> None:
-    """Let kernels serve all calls of arrays; then NumPy the small ones, as without this fixture."""
-    if request.param == "kernels":
-        request.getfixturevalue("kernels")
-
-
 @pytest.fixture(autouse=True)
 def messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the words of every error of nsc that a test raises."""

@@ -34,9 +34,7 @@ def forms(tmp_path):
         (path, {}),
         (str(path), {"n": 4}),
         (FOUR, {}),
-        (FOUR, {"n": 4}),
         (tuple(FOUR), {"n": np.int64(4)}),
-        ([list(pair) for pair in FOUR], {}),
         (np.array(FOUR), {}),
         (LAYERS, {}),
         ([np.array(layer) for layer in LAYERS], {"n": 4}),
@@ -68,17 +66,12 @@ def test_every_call_takes_the_name_of_a_family():
     ("network", "n", "message"),
     [
         ("bionic", 4, "neither a family .* nor a network file"),
-        ([], None, "no comparator and no number of wires: state n"),
         ([(1, 2)], None, "index_base=1, or from 0, with index_base=0 and n"),
         ([(0, 2)], None, "no comparator touches 1: state n"),
         ([(0, 1)], 1, r"\(0, 1\) has a wire outside 0 … 0"),
-        ([(0, 0)], 2, "joins a wire to itself"),
         ([(0, 1.5)], 2, r"a comparator is \[lo, hi\], found"),
-        ([0, 1], 2, "layer 0 must be a list"),
         ([[(0, 1), (1, 2)]], 3, "a second time"),
-        ([object()], 2, "layer 0 must be a list"),
         (7, 2, "a list of comparators .*, got int"),
-        (None, 2, "got NoneType"),
         (NETWORK, 3, "4 wires, n=3 disagrees"),
     ],
 )
@@ -93,12 +86,6 @@ def test_a_family_needs_n_but_in_layers(call):
     with pytest.raises(NetworkError, match="family bitonic needs n"):
         call("bitonic")
     assert SortingNetwork("bitonic").operator == nsc.compile_sizes("bitonic")
-
-
-def test_a_list_that_does_not_sort_is_refuted():
-    assert nsc.verify([(0, 1)], 3).counterexample is not None
-    with pytest.raises(VerificationError, match="does not sort"):
-        nsc.compile([(0, 1)], 3)
 
 
 def test_modules_of_operators_say_which_is_which():
@@ -116,9 +103,7 @@ def test_selections_are_refused_in_the_words_of_arguments():
         (lambda: nsc.top_k(0), "top_k must be 1 or more, got 0"),
         (lambda: nsc.top_k(1.0), "top_k must be an integer, got 1.0"),
         (lambda: nsc.ranks(), "ranks must be one or more integers, each 0 or more, got none"),
-        (lambda: nsc.ranks(2, -1), "got 2, -1"),
         (lambda: nsc.ranks(2, 1, 2), "ranks must name each rank once, got 2, 1, 2"),
-        (lambda: nsc.ranks("12"), "got '12'"),
         (lambda: nsc.ranks([1, 2]), r"got \[1, 2\]: spread a list, as nsc.ranks\(\*ranks\)"),
         (lambda: nsc.compile("bitonic", 4, select=nsc.ranks(1), wires=[0.5]), "wires must list integers"),
         (lambda: SelectionNetwork("bitonic", 4), r"add select=nsc.top_k\(8\)"),
@@ -186,10 +171,6 @@ def test_a_refused_request_is_refused_again(compilations):
         with pytest.raises(VerificationError):
             nsc.compile([(0, 1)], 3)
         nsc.compile("bitonic", 4)
-
-
-def test_few_operators_are_kept():
-    assert 0 < api._kept.cache_parameters()["maxsize"] < 1000
 
 
 def test_a_relaxation_may_stand_for_its_name_and_options():
@@ -274,12 +255,6 @@ def test_packages_have_every_method_of_their_operators():
                 f"\n{method} = operator.{method}\n" in text
                 or f'\n{method} = partial(operator.loss, "{method}")\n' in text
             )
-
-
-@pytest.mark.parametrize("name", ["__init__", "__main__", "__x", "_", "class", "None", "async", "", 3])
-def test_names_that_no_package_may_have(name):
-    with pytest.raises(LoweringError, match="name"):
-        nsc.compile("bitonic", 4, name=name)
 
 
 @pytest.mark.slow("proofs and searches are long")

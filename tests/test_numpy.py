@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -24,8 +23,8 @@ pytestmark = pytest.mark.usefixtures("kernels")
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 FLOATS = ("float16", "float32", "float64")
-# One value, fewer than a piece of a register has, and more by one; 33 wires have a piece that is not full.
-FEW, SOME, MANY = 1, 5, 33
+QUICK = ("uint8", "int16", "float32", "float64")
+SLOW = pytest.mark.slow("arrays of many types are compared with NumPy's")
 # Samples side by side: a row, fewer than are sorted where they lie, and more than registers of them.
 WIDTHS = st.sampled_from([0, 1, 2, 7, 16, 17, 300])
 
@@ -78,31 +77,19 @@ def same_bits(a, b):
     )
 
 
-# Every type, and of each width and kind one at every size.
+# One value, fewer than a piece of a register has, and a piece that is not full. Of each width and kind one
+# type is quick.
 SORTED = [
-    *((dtype, SOME) for dtype in (*INTEGERS, *FLOATS)),
-    *(("uint8", n) for n in (FEW, MANY)),
-    *((dtype, MANY) for dtype in ("int64", *FLOATS)),
+    *(pytest.param(dtype, 5, marks=[] if dtype in QUICK else [SLOW]) for dtype in (*INTEGERS, *FLOATS)),
+    ("uint8", 1),
+    pytest.param("uint8", 33, marks=SLOW),
+    pytest.param("float64", 33, marks=SLOW),
 ]
-# What a quick run sorts.
-QUICK = [(dtype, SOME) for dtype in ("uint8", "int16", "int32", "float32", "float64")] + [("uint8", FEW)]
-SLOW = pytest.mark.slow("arrays of many types are compared with NumPy's")
-MORE = pytest.mark.nightly("every type meets every size")
 
 
 @settings(max_examples=20)
 @given(data=st.data())
-@pytest.mark.parametrize(
-    ("dtype", "n"),
-    [
-        *(pytest.param(*each, marks=[] if each in QUICK else [SLOW]) for each in SORTED),
-        *(
-            pytest.param(*each, marks=MORE)
-            for each in itertools.product((*INTEGERS, *FLOATS), (FEW, SOME, MANY))
-            if each not in SORTED
-        ),
-    ],
-)
+@pytest.mark.parametrize(("dtype", "n"), SORTED)
 def test_sort(dtype, n, data):
     x, axis = draw_array(data, dtype, n)
     descending = data.draw(st.booleans())
@@ -122,32 +109,16 @@ def test_sort(dtype, n, data):
 
 
 @SLOW
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(data=st.data())
-@pytest.mark.parametrize("dtype", ["uint8", "float64"])
-def test_topk_and_select(dtype, data):
-    x, axis = draw_array(data, dtype, 9)
+def test_topk_and_select(data):
+    x, axis = draw_array(data, "float32", 9)
     order = stable_order(x, axis, descending=False)
-    values, indices = exact.topk(x, 4, axis)
-    assert (indices == np.take(order, [8, 7, 6, 5], axis)).all()
+    values, indices = exact.topk(x, 3, axis)
+    assert (indices == np.take(order, [8, 7, 6], axis)).all()
     assert same_bits(values, np.take_along_axis(x, indices, axis))
-    ascending = np.sort(x, axis=axis)
-    chosen = exact.select(x, [7, 0, -1], axis)
-    assert np.array_equal(chosen, np.take(ascending, [7, 0, 8], axis), equal_nan=dtype in FLOATS)
-    assert np.array_equal(exact.select(x, 4, axis), np.take(ascending, 4, axis), equal_nan=dtype in FLOATS)
-    values, indices = exact.topk(x, 4, axis, largest=False)
-    assert (indices == np.take(order, range(4), axis)).all()
-    assert same_bits(values, np.take_along_axis(x, indices, axis))
-
-
-def test_one_axis():
-    assert exact.sort([3, 1, 2]).tolist() == [1, 2, 3]
-    assert exact.argsort([3, 1, 2, 1], descending=True).tolist() == [0, 2, 1, 3]
-    assert exact.median([3, 1, 4]) == 3.0
-    assert exact.sort([[3, 1], [2, 4]], None).tolist() == [1, 2, 3, 4]
-    assert exact.argsort(np.asfortranarray([[3, 1], [2, 4]]), None).tolist() == [1, 2, 0, 3]
-    assert exact.topk([[3, 1], [2, 4]], 2, None).values.tolist() == [4, 3]
-    assert exact.select([[3, 1], [2, 4]], 1, None) == 2
+    expected = np.take(np.sort(x, axis=axis), [6, 0, 8], axis)
+    assert np.array_equal(exact.select(x, [6, 0, -1], axis), expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float64"])
@@ -164,31 +135,26 @@ def test_axes_beyond_the_longest_network(dtype):
 
 
 @SLOW
-@pytest.mark.parametrize(("dtype", "n"), [("uint8", 300), ("int8", 300), ("float32", 700), ("float64", 100)])
-def test_long_axes(dtype, n):
+def test_long_axes():
     """8-bit places do not hold 300 indices, and networks of many comparators run from a table."""
-    random = np.random.default_rng(0)
-    x = (random.standard_normal((40, n)) * 50).astype(dtype)
+    x = (np.random.default_rng(0).standard_normal((40, 300)) * 50).astype(np.int8)
     values, indices = exact.sort(x, return_indices=True)
     assert (indices == np.argsort(x, kind="stable")).all()
     assert same_bits(values, np.take_along_axis(x, indices, -1))
-    assert same_bits(exact.sort(x.T, 0), np.sort(x.T, axis=0))
 
 
 @SLOW
-@pytest.mark.parametrize(("dtype", "n"), [("float32", 144), ("uint8", 600), ("float64", 600)])
-def test_topk_of_long_axes(dtype, n):
-    """144 values have code in pieces, which store what later ones need alone; 600 run from a table."""
-    x = (np.random.default_rng(0).standard_normal((40, n)) * 50).astype(dtype)
+def test_topk_of_long_axes():
+    """144 values have code in pieces, which store what later ones need alone."""
+    x = (np.random.default_rng(0).standard_normal((40, 144)) * 50).astype(np.float32)
     values, indices = exact.topk(x, 8)
     assert (indices == np.argsort(x, kind="stable")[:, :-9:-1]).all()
     assert same_bits(values, np.take_along_axis(x, indices, -1))
 
 
 @SLOW
-@pytest.mark.parametrize("workers", [2, 3, -1])
 @pytest.mark.parametrize("shape", [(9, 400), (3, 9, 50), (400, 9), (9, 5)])
-def test_threads_change_no_bit(shape, workers, monkeypatch):
+def test_threads_change_no_bit(shape, monkeypatch):
     """Groups of samples are shared out, also where there are fewer groups than threads."""
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     x.flat[::7] = np.nan
@@ -198,17 +164,16 @@ def test_threads_change_no_bit(shape, workers, monkeypatch):
         lambda **more: exact.sort(x, axis, return_indices=True, **more).indices,
         lambda **more: exact.argsort(x, axis, index_dtype="int32", **more),
         lambda **more: exact.topk(x, 3, axis, **more).values,
-        lambda **more: exact.select(x, [2, 6], axis, **more),
+        lambda **more: exact.select(x, [6, 0, -1], axis, **more),
         lambda **more: exact.median(x, axis, **more),
         lambda **more: exact.nanquantile(x, [0.2, 0.5], axis, **more),
         lambda **more: exact.nanmedian(x, axis, weights=range(9), **more),
-        lambda **more: exact.median_filter(x, 3, **more),
-        lambda **more: exact.rank_filter(x, 1, 2, **more),
+        lambda **more: exact.median_filter(x, (1, 3, 3)[-x.ndim :], **more),
     )
     alone = [call() for call in calls]
     monkeypatch.setattr(threads, "LEAST_WORK", 1)
     for call, expected in zip(calls, alone, strict=True):
-        assert same_bits(call(workers=workers), expected)
+        assert same_bits(call(workers=3), expected)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -232,7 +197,7 @@ def test_arguments_stay_as_they_are():
     x = np.array([3.0, -0.0, 0.0, np.nan, 1.0])
     before = x.tobytes()
     x.flags.writeable = False
-    exact.sort(x), exact.argsort(x), exact.median(x)
+    exact.sort(x), exact.argsort(x), exact.nanmedian(x)
     assert x.tobytes() == before
 
 
@@ -240,17 +205,12 @@ def test_arguments_stay_as_they_are():
     ("call", "error", "message"),
     [
         (lambda: exact.argsort([1], index_dtype="f4"), nsc.OperandTypeError, "int64 or int32, got float32"),
-        (lambda: exact.argsort([1], index_dtype=None), nsc.OperandTypeError, "int64 or int32, got None"),
-        (lambda: exact.sort([1], index_dtype=np.int16), nsc.OperandTypeError, "int64 or int32, got int16"),
         (lambda: exact.topk([1], 1, index_dtype="?!"), nsc.OperandTypeError, "int64 or int32, got '[?]!'"),
         (lambda: exact.sort([1], descending="no"), nsc.OperandTypeError, "descending must be True or False"),
         (lambda: exact.sort([1], return_indices=0), nsc.OperandTypeError, "return_indices must be True or"),
-        (lambda: exact.argsort([1], descending=[]), nsc.OperandTypeError, "descending must be True or False"),
         (lambda: exact.topk([1, 2], 3), nsc.OperandError, "an integer in 1 … 2, got 3"),
-        (lambda: exact.topk([1, 2], True), nsc.OperandError, "an integer in 1 … 2, got True"),
         (lambda: exact.select([1, 2], [0, -2]), nsc.OperandError, "each rank once"),
         (lambda: exact.select([1, 2], 2), nsc.OperandError, "integers in 0 … 1, got 2"),
-        (lambda: exact.select([1, 2], None), nsc.OperandError, "integers in 0 … 1, got None"),
         (lambda: exact.select([1, 2], []), nsc.OperandError, r"integers in 0 … 1, got \[\]"),
         (lambda: exact.sort([1], workers=0), nsc.OperandError, "at least 1, or -1, got 0"),
         (lambda: exact.median([1.0], workers=2.0), nsc.OperandTypeError, "an integer, got 2.0"),

@@ -17,7 +17,6 @@ import nsc.numpy as exact
 from nsc.errors import BuildError
 from nsc.join import choosing
 from nsc.join.choosing import Kind, serve
-from nsc.numpy import moving
 from nsc.numpy.by_numpy import sort_by_numpy
 
 DTYPES = ["bool", "uint8", "int16", "uint32", "int32", "int64", "float16", "float32", "float64"]
@@ -50,43 +49,6 @@ def test_numpy_sorts_and_selects_as_kernels_do(data, dtype, n):
         values, wanted = sort_by_numpy(x, axis, ranks).values, np.take_along_axis(x, expected, axis)
         assert values.dtype == x.dtype
         assert np.array_equal(values, wanted, equal_nan=x.dtype.kind == "f")
-
-
-CALLS = {
-    "sort": lambda x: exact.sort(x, axis=0, descending=True),
-    "argsort": lambda x: exact.argsort(x, axis=0),
-    "topk": lambda x: exact.topk(x, 2, axis=0).indices,
-    "select": lambda x: exact.select(x, [0, -1], axis=0),
-    "median_filter": lambda x: exact.median_filter(np.nan_to_num(x), (3, 3)),
-    "rank_filter": lambda x: exact.rank_filter(x, 0, (2, 3), "mirror"),
-}
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_a_kernel_and_numpy_give_the_same_results(name):
-    x = np.random.default_rng(0).normal(size=(5, 600)).astype(np.float32)
-    x[np.random.default_rng(1).random(x.shape) < 0.1] = np.nan
-    by_peer = CALLS[name](x)
-    with exact.prepare():
-        by_kernel = CALLS[name](x)
-    assert by_peer.dtype == by_kernel.dtype
-    assert np.array_equal(by_peer, by_kernel, equal_nan=True)
-
-
-@pytest.mark.parametrize("missing", [(), ("bottleneck",), ("bottleneck", "pandas")])
-def test_windows_beyond_the_largest_kernel(missing, monkeypatch):
-    """Bottleneck, pandas and NumPy give what sorting each window gives."""
-    for name in missing:
-        monkeypatch.setattr(moving, f"_{name}", lambda: None)
-    x = np.random.default_rng(0).normal(size=(2, 700))
-    windows = np.lib.stride_tricks.sliding_window_view(x, 301, axis=1)
-    for found, expected in (
-        (exact.rolling(x, 301).median(), np.median(windows, axis=-1)),
-        (exact.rolling(x, 301).max(), windows.max(axis=-1)),
-        (exact.rolling(x, 301).quantile(0.3), np.quantile(windows, 0.3, axis=-1)),
-    ):
-        assert np.isnan(found[:, :300]).all()
-        assert np.array_equal(found[:, 300:], expected)
 
 
 class Clock:
@@ -177,7 +139,7 @@ x = np.random.default_rng(0).random((7, 50_000), dtype=np.float32)
 calls = (
     lambda: nsc.numpy.median(x, axis=0),
     lambda: nsc.numpy.median_filter(x, 3),
-    lambda: nsc.numpy.rolling(x, 6).median(),
+    lambda: nsc.numpy.rolling(x, 5).median(),
 )
 {}
 print("nsc.compiler.network" in sys.modules, choosing.Kind is not None)
@@ -298,29 +260,13 @@ def test_what_would_surprise_is_refused_with_what_to_do(call, message):
         call(np.zeros((5, 6, 3), np.float32))
 
 
-def test_a_frame_rolls_down_its_rows():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(np.arange(25.0).reshape(5, 5))
-    expected = frame.rolling(3).median().to_numpy()
-    assert np.array_equal(exact.rolling(frame, 3).median(), expected, equal_nan=True)
-    assert exact.rolling(frame, 3, axis=1).median()[0, 4] == 3
-
-
-def test_the_rank_of_a_centred_window_is_that_of_its_last_value_in_the_array():
-    found = exact.rolling([10, 50, 20, 40, 30], 3, center=True, min_periods=1).rank()
-    assert found.tolist() == [2, 2, 2, 2, 1]
-    assert exact.rolling([78, 210], 8, center=True, min_periods=1).rank().tolist() == [2, 2]
-
-
-@pytest.mark.parametrize("weights", [None, "all"])
+@pytest.mark.parametrize("weights", [None, np.random.default_rng(1).random((1000, 129))])
 def test_trimmed_means_do_not_depend_on_how_samples_are_cut(weights):
     x = np.random.default_rng(0).random((1000, 129))
-    w = None if weights is None else np.random.default_rng(1).random(x.shape)
-    whole = exact.trimmed_mean(x, 0.1, axis=0, weights=w)
-    for column in (0, 64, 128):
-        part = slice(column, column + 1)
-        alone = exact.trimmed_mean(x[:, part], 0.1, axis=0, weights=None if w is None else w[:, part])
-        assert alone[0] == whole[column]
+    whole = exact.trimmed_mean(x, 0.1, axis=0, weights=weights)
+    for column in (0, 128):
+        w = None if weights is None else weights[:, column]
+        assert exact.trimmed_mean(x[:, column], 0.1, weights=w) == whole[column]
 
 
 def test_torch_sorts_tensors_until_a_kernel_has_paid(monkeypatch):
@@ -337,7 +283,7 @@ def test_torch_sorts_tensors_until_a_kernel_has_paid(monkeypatch):
     assert by_kernel
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=120)
 @given(data=st.data(), dtype=st.sampled_from(DTYPES), n=st.integers(1, 40))
 def test_small_arrays_are_served_as_others(data, dtype, n):
     """By NumPy's own functions, or what takes their place."""

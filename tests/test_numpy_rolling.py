@@ -13,11 +13,9 @@ from scipy import stats
 
 import nsc
 import nsc.numpy as exact
+from nsc.numpy import moving
 
-pytestmark = [
-    pytest.mark.slow("arrays of many types are compared with NumPy's"),
-    pytest.mark.usefixtures("peers"),
-]
+pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
 
 
 @pytest.fixture(params=["kernels", "peers", "NumPy"])
@@ -26,8 +24,8 @@ def peers(request, monkeypatch):
     if request.param == "kernels":
         request.getfixturevalue("kernels")
     if request.param == "NumPy":
-        monkeypatch.setattr("nsc.numpy.moving._bottleneck", lambda: None)
-        monkeypatch.setattr("nsc.numpy.moving._pandas", lambda: None)
+        monkeypatch.setattr(moving, "_bottleneck", lambda: None)
+        monkeypatch.setattr(moving, "_pandas", lambda: None)
 
 
 STATISTICS = {
@@ -35,41 +33,35 @@ STATISTICS = {
     "min": (lambda rolling: rolling.min(), np.min),
     "max": (lambda rolling: rolling.max(), np.max),
     "quantile": (lambda rolling: rolling.quantile(0.3), lambda x: np.quantile(x, 0.3)),
-    "lower": (
-        lambda rolling: rolling.quantile(0.3, "lower"),
-        lambda x: np.quantile(x, 0.3, method="lower"),
-    ),
 }
 
 
-def windows_of(x, window, ahead):
-    """Yield the values of each window that lie in a series."""
-    for place in range(len(x)):
-        yield x[max(0, place + ahead - window + 1) : max(0, place + ahead + 1)]
-
-
-def by_definition(function, x, window, least, ahead):
+def by_definition(function, x, window, least, ahead, places=None):
+    """Return a statistic of the numbers of the windows at some places, or at all."""
     found = []
-    for values in windows_of(x, window, ahead):
+    for place in range(len(x)) if places is None else places:
+        values = x[max(0, place + ahead - window + 1) : max(0, place + ahead + 1)]
         numbers = values[~np.isnan(values)]
         found.append(function(numbers) if len(numbers) >= least else np.nan)
     return np.array(found)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 @pytest.mark.parametrize(
     ("dtype", "window", "name"),
     [
         *(("float64", 5, name) for name in STATISTICS),
-        *(("float32", 4, name) for name in STATISTICS),
-        *(("uint8", window, name) for window in (1, 5) for name in ("median", "lower")),
+        ("float32", 6, "median"),
+        ("uint8", 1, "median"),
+        ("uint8", 5, "quantile"),
     ],
 )
+@pytest.mark.usefixtures("peers")
 def test_windows(dtype, window, name, data):
-    length = data.draw(st.sampled_from([0, 1, 3, 5, 40, 150]))
+    length = data.draw(st.sampled_from([0, 1, 3, 5, 70]))
     random = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    x = (random.standard_normal((3, length)) * data.draw(st.sampled_from([2, 40]))).astype(dtype)
+    x = (random.standard_normal((2, length)) * data.draw(st.sampled_from([2, 40]))).astype(dtype)
     if dtype != "uint8":
         x = np.round(x)  # ties
         if data.draw(st.booleans()):
@@ -86,7 +78,7 @@ def test_windows(dtype, window, name, data):
     assert np.array_equal(found, np.array(expected).reshape(x.shape).astype(found.dtype), equal_nan=True)
 
 
-@pytest.mark.parametrize("window", [1, 4, 7])
+@pytest.mark.parametrize("window", [1, 4])
 @pytest.mark.parametrize("least", [None, 1])
 @pytest.mark.parametrize("center", [False, True])
 def test_ranks_of_last_values(window, least, center):
@@ -95,23 +87,26 @@ def test_ranks_of_last_values(window, least, center):
     x[random.random(200) < 0.2] = np.nan
     found = exact.rolling(x, window, min_periods=least, center=center).rank()
     ahead = (window - 1) // 2 if center else 0
-    padded = np.concatenate([x, np.full(ahead, np.nan)])
-    for place, values in enumerate(windows_of(padded, window, 0)):
-        if place < ahead:
-            continue
+    for place, rank in enumerate(found):
+        values = x[max(0, place + ahead - window + 1) : place + ahead + 1]
         numbers = values[~np.isnan(values)]
         is_there = len(numbers) >= (least or window) and not np.isnan(values[-1])
         expected = stats.rankdata(numbers)[-1] if is_there else np.nan
-        assert np.array_equal(found[place - ahead], expected, equal_nan=True)
+        assert np.array_equal(rank, expected, equal_nan=True)
 
 
-def test_windows_beyond_the_largest_filter():
-    """They are sorted one by one: by a kernel, and by NumPy above MOST."""
+@pytest.mark.parametrize("missing", [(), ("bottleneck",), ("bottleneck", "pandas")])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_windows_beyond_the_largest_filter(name, missing, monkeypatch):
+    """Bottleneck, pandas and NumPy serve them; there are more values than a kernel sorts, too."""
+    for module in missing:
+        monkeypatch.setattr(moving, f"_{module}", lambda: None)
     x = np.random.default_rng(0).standard_normal(1100)
+    places = [0, 1, 2, 230, 700, 1099]
+    ours, function = STATISTICS[name]
     for window in (230, exact.MOST + 6):
-        found = exact.rolling(x, window, min_periods=3).median()
-        places = [0, 1, 2, 700, 1099]
-        expected = by_definition(np.median, x, window, 3, 0)[places]
+        found = ours(exact.rolling(x, window, min_periods=3))
+        expected = by_definition(function, x, window, 3, 0, places)
         assert np.array_equal(found[places], expected, equal_nan=True)
 
 
@@ -127,17 +122,22 @@ def test_windows_beyond_the_series(window, center):
     assert np.isnan(exact.rolling(x, window, center=center).rank()).all()
 
 
+def test_a_frame_rolls_down_its_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.arange(25.0).reshape(5, 5))
+    expected = frame.rolling(3).median().to_numpy()
+    assert np.array_equal(exact.rolling(frame, 3).median(), expected, equal_nan=True)
+    assert exact.rolling(frame, 3, axis=1).median()[0, 4] == 3
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: exact.rolling([1.0], 0), nsc.OperandError, "window must be an integer, 1 or more, got 0"),
-        (lambda: exact.rolling([1.0], 2.0), nsc.OperandError, "window must be an integer, 1 or more"),
         (lambda: exact.rolling([1.0], 2, min_periods=3), nsc.OperandError, "integer in 1 … 2, got 3"),
-        (lambda: exact.rolling([1.0], 2, min_periods=0), nsc.OperandError, "integer in 1 … 2, got 0"),
         (lambda: exact.rolling([1.0], 2, center=1), nsc.OperandTypeError, "center must be True or False"),
         (lambda: exact.rolling([1.0], 2).quantile(2), nsc.OperandError, "q must be in 0 … 1, got 2"),
         (lambda: exact.rolling([1.0], 2).quantile([0.5]), nsc.OperandTypeError, "q must be one real number"),
-        (lambda: exact.rolling([1.0], 2).quantile(0.5, "?"), nsc.OperandError, "method must be one of"),
         (lambda: exact.rolling(3.0, 2), np.exceptions.AxisError, "out of bounds"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -18,13 +19,11 @@ import nsc
 import nsc.numpy as exact
 from nsc.numpy.rules import METHODS
 
-pytestmark = [
-    pytest.mark.slow("arrays of many types are compared with NumPy's"),
-    pytest.mark.usefixtures("served"),
-]
+pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
+WITH_KERNELS = pytest.mark.usefixtures("kernels")
 
-# Few lengths and types: each has a kernel.
-LENGTHS = (1, 2, 7)
+# Each length and type has a kernel: most tests share one length, which other files use too.
+LENGTH = 5
 DTYPES = ("float16", "float32", "float64", "uint8", "int64")
 LEVELS = (0.3, 0.5, 0, 1, 0.99, np.float64(0.25), np.float32(0.1), [0.0, 0.1, 0.5, 1.0], [[0.2], [0.7]])
 
@@ -70,42 +69,47 @@ def same(found, expected):
 
 @settings(max_examples=25)
 @given(data=st.data())
-@pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_medians(dtype, n, data):
-    x, axis = draw_samples(data, dtype, n)
-    found, expected = exact.median(x, axis), quietly(np.median, x, axis)
-    assert found.dtype == expected.dtype
-    assert same(found, expected)
-    found = exact.nanmedian(x, axis)
-    assert found.dtype == expected.dtype
-    assert same(found, of_each(np.median, x, axis).astype(found.dtype))
-
-
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("dtype", "n"), [*((dtype, LENGTHS[-1]) for dtype in DTYPES), *(("float64", n) for n in LENGTHS[:-1])]
+    ("dtype", "n", "server"),
+    [
+        *((dtype, 6, nullcontext) for dtype in DTYPES),
+        ("float32", 6, exact.prepare),
+        ("float64", LENGTH, exact.prepare),
+    ],
 )
-def test_quantiles_have_numpys_bits(dtype, n, method):
+def test_medians(dtype, n, server, data):
+    x, axis = draw_samples(data, dtype, n)
+    with server():
+        medians, of_numbers = exact.median(x, axis), exact.nanmedian(x, axis)
+    expected = quietly(np.median, x, axis)
+    assert medians.dtype == of_numbers.dtype == expected.dtype
+    assert same(medians, expected)
+    assert same(of_numbers, of_each(np.median, x, axis).astype(expected.dtype))
+
+
+@WITH_KERNELS
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quantiles_have_numpys_bits(dtype, method):
+    """Samples with holes have every count of numbers."""
     random = np.random.default_rng(0)
-    x = (random.standard_normal((n, 60)) * 20).astype(dtype)
+    x = (random.standard_normal((LENGTH, 60)) * 20).astype(dtype)
     holes = x.copy()
     if dtype.startswith("float"):
         holes[random.random(x.shape) < 0.3] = np.nan
         holes[:, 0] = 1.0  # NumPy's results have the type of the first sample's
         x[:, 1], holes[:, 2], x[:, 3] = np.inf, -np.inf, np.nan
-    for q in LEVELS:
-        per_cent = type(q)(100 * q) if np.ndim(q) == 0 else np.multiply(100, q)
-        for ours, numpys, array, level in (
-            (exact.quantile, np.quantile, x, q),
-            (exact.nanquantile, np.nanquantile, holes, q),
-            (exact.percentile, np.percentile, x, per_cent),
-            (exact.nanpercentile, np.nanpercentile, holes, per_cent),
-        ):
-            expected = quietly(numpys, array, level, axis=0, method=method)
-            found = ours(array, level, axis=0, method=method)
-            assert found.dtype == expected.dtype, (ours, level)
-            assert same(found, expected), (ours, level)
+    calls = [
+        *((exact.quantile, np.quantile, x, q) for q in LEVELS),
+        *((exact.nanquantile, np.nanquantile, holes, q) for q in LEVELS),
+        (exact.percentile, np.percentile, x, 30),
+        (exact.percentile, np.percentile, x, np.float32(10)),
+        (exact.nanpercentile, np.nanpercentile, holes, [[20], [70]]),
+    ]
+    for ours, numpys, array, q in calls:
+        found, expected = (quietly(each, array, q, axis=0, method=method) for each in (ours, numpys))
+        assert found.dtype == expected.dtype, (ours, q)
+        assert same(found, expected), (ours, q)
 
 
 def test_differences_of_integers_do_not_overflow():
@@ -113,17 +117,15 @@ def test_differences_of_integers_do_not_overflow():
     assert exact.quantile(np.array([0, 2**63 - 1]), 0.5) == 2.0**62
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_many_values(dtype):
-    """Samples whose counts of numbers are looked up, and those that NumPy sorts."""
+@pytest.mark.parametrize("n", [70, exact.MOST + 1])
+def test_many_values(n):
+    """Samples are grouped by their counts of numbers; NumPy sorts the longer ones."""
     random = np.random.default_rng(0)
-    for n in (70, exact.MOST + 1):
-        x = random.standard_normal((n, 20)).astype(dtype)
-        x[random.random(x.shape) < random.random(20)] = np.nan
-        x[:, 3] = np.nan
-        assert same(exact.nanmedian(x, 0), of_each(np.median, x, 0).astype(dtype))
-        assert same(exact.median(x, 0), quietly(np.median, x, 0))
-        assert same(exact.nanquantile(x, 0.7, 0), quietly(np.nanquantile, x, 0.7, 0))
+    x = random.standard_normal((n, 20)).astype(np.float32)
+    x[random.random(x.shape) < random.random(20)] = np.nan
+    x[:, 3] = np.nan
+    assert same(exact.nanmedian(x, 0), of_each(np.median, x, 0).astype(np.float32))
+    assert same(exact.nanquantile(x, 0.7, 0), quietly(np.nanquantile, x, 0.7, 0))
 
 
 def whole_weights(data, shape):
@@ -132,12 +134,13 @@ def whole_weights(data, shape):
     return weights
 
 
-@settings(max_examples=50)
+@WITH_KERNELS
+@settings(max_examples=40)
 @given(data=st.data())
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_weights_repeat_values(dtype, data):
     """Whole weights give the statistic of repeated values; NaN has no weight where it is left out."""
-    n, rows = 7, 5
+    n, rows = LENGTH, 5
     # The sum of two is finite, which numpy.median forms of equal ones too.
     elements = floats(dtype).filter(lambda value: not 1e30 < abs(value) < np.inf)
     x = data.draw(arrays(dtype, (rows, n), elements=elements if dtype != "uint8" else None))
@@ -160,12 +163,13 @@ def test_weights_repeat_values(dtype, data):
     assert same(found, np.array([exact.median(row, weights=w) for row, w in zip(x, each, strict=True)]))
 
 
-@settings(max_examples=50)
+@WITH_KERNELS
+@settings(max_examples=40)
 @given(data=st.data())
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_weighted_quantiles_are_numpys(dtype, data):
-    x = data.draw(arrays(dtype, (5, 7), elements=floats(dtype) if dtype != "uint8" else None))
-    weights = whole_weights(data, data.draw(st.sampled_from([(7,), (5, 7)])))
+    x = data.draw(arrays(dtype, (5, LENGTH), elements=floats(dtype) if dtype != "uint8" else None))
+    weights = whole_weights(data, data.draw(st.sampled_from([(LENGTH,), (5, LENGTH)])))
     q = data.draw(st.sampled_from([0, 0.5, 1.0, [0.1, 0.5]]))
     arguments = {"axis": 1, "weights": weights, "method": "inverted_cdf"}
     found, expected = exact.quantile(x, q, **arguments), quietly(np.quantile, x, q, **arguments)
@@ -180,7 +184,8 @@ def test_weighted_quantiles_are_numpys(dtype, data):
     )
 
 
-@pytest.mark.parametrize("n", [6, 7])
+@WITH_KERNELS
+@pytest.mark.parametrize("n", [LENGTH, LENGTH + 1])
 def test_equal_weights_change_nothing(n):
     """Sums of 0.1 are not whole, and still tell the middle from what is beside it."""
     x = np.random.default_rng(0).standard_normal((n, 50))
@@ -191,12 +196,14 @@ def test_equal_weights_change_nothing(n):
         assert np.allclose(found, x.mean(axis=0), rtol=0, atol=1e-15)
 
 
+@WITH_KERNELS
 def test_the_weighted_median_of_negated_values_is_negated():
     random = np.random.default_rng(0)
-    x, weights = random.standard_normal((7, 400)), random.random((7, 400))
+    x, weights = random.standard_normal((LENGTH, 400)), random.random((LENGTH, 400))
     assert same(exact.median(-x, 0, weights=weights), -exact.median(x, 0, weights=weights))
 
 
+@WITH_KERNELS
 def test_weights_of_several_axes():
     """Weights follow their axes, in the order named and in any order in memory."""
     random = np.random.default_rng(0)
@@ -208,10 +215,11 @@ def test_weights_of_several_axes():
         assert same(exact.median(lying, (2, 0), weights=full), np.array(expected))
 
 
+@WITH_KERNELS
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
-@pytest.mark.parametrize("proportion", [0, 0.1, 0.2, 0.49])
+@pytest.mark.parametrize("proportion", [0, 0.2, 0.49])
 def test_trimmed_means_are_scipys(dtype, proportion):
-    x = (np.random.default_rng(0).standard_normal((7, 90)) * 20).astype(dtype)
+    x = (np.random.default_rng(0).standard_normal((LENGTH, 90)) * 20).astype(dtype)
     found = exact.trimmed_mean(x, proportion, 0)
     expected = stats.trim_mean(x.astype(np.float64), proportion, axis=0)
     assert found.dtype == (np.float64 if dtype == "uint8" else dtype)
@@ -227,13 +235,10 @@ def test_trimmed_means_are_scipys(dtype, proportion):
     ("call", "error", "message"),
     [
         (lambda: exact.quantile([1.0], 1.5), nsc.OperandError, "q must be in 0 … 1, got 1.5"),
-        (lambda: exact.quantile([1.0], np.nan), nsc.OperandError, "q must be in 0 … 1"),
         (lambda: exact.percentile([1.0], [1, -1]), nsc.OperandError, "q must be in 0 … 100"),
         (lambda: exact.quantile([1.0], "half"), nsc.OperandTypeError, "q must be one real number or some"),
         (lambda: exact.quantile([1.0], np.ma.array([0.5])), nsc.OperandTypeError, "q is masked"),
-        (lambda: exact.quantile([1.0], True), nsc.OperandTypeError, "q must be one real number or some"),
         (lambda: exact.quantile([1.0], 0.5, method="best"), nsc.OperandError, "method must be one of inv"),
-        (lambda: exact.quantile([1.0], 0.5, method=["linear"]), nsc.OperandError, "method must be one of"),
         (
             lambda: exact.quantile([1.0], 0.5, weights=[1]),
             nsc.OperandError,
@@ -245,13 +250,11 @@ def test_trimmed_means_are_scipys(dtype, proportion):
             r"shape \(2,\), got \(1,\)",
         ),
         (lambda: exact.median([1.0, 2], weights=[1, -1]), nsc.OperandError, "finite, and none negative"),
-        (lambda: exact.median([1.0, 2], weights=[1, np.nan]), nsc.OperandError, "finite, and none negative"),
         (lambda: exact.median([1.0, 2], weights=[0, 0]), nsc.OperandError, "a finite sum above 0"),
         (lambda: exact.median([1.0, 2], weights=[1e308, 1e308]), nsc.OperandError, "a finite sum above 0"),
         (lambda: exact.median([1.0], weights=["a"]), nsc.OperandTypeError, "got <U1"),
         (lambda: exact.median([1.0], weights=np.ma.array([1])), nsc.OperandTypeError, "masked"),
         (lambda: exact.trimmed_mean([1.0, 2], 0.5), nsc.OperandError, "less than 1/2, got 0.5"),
-        (lambda: exact.trimmed_mean([1.0, 2], None), nsc.OperandError, "less than 1/2, got None"),
     ],
 )
 def test_wrong_arguments(call, error, message):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from nsc.compiler.naming import Head
 from nsc.compiler.text import straight_lines
 from nsc.compiler.windows.fusing import Instance, Loop, fuse, operations
-from nsc.compiler.windows.plan import Plan, Read, Stage
+from nsc.compiler.windows.plan import Plan, Read
 from nsc.templates import fill
 from nsc.wording import count
 
@@ -23,7 +22,7 @@ def render(head: Head, facts: str, plan: Plan) -> str:
         plan: what it runs.
     """
     loops = fuse(plan)
-    kept = _kept_lists(plan, loops)
+    kept, list_rows = _kept_lists(plan, loops)
     *lists, results = [
         {"comment": _comment(plan, loop), "reach": loop.reach, "lines": _lines(plan, loop, kept)}
         for loop in loops
@@ -36,7 +35,7 @@ def render(head: Head, facts: str, plan: Plan) -> str:
         facts=json.dumps(facts),
         work=f"{work:g} minima and maxima",
         plan=plan,
-        list_rows=kept.rows,
+        list_rows=list_rows,
         operations=max(1, round(work)),
         lists=list(zip(names, lists, strict=True)),
         list_names=", ".join(names),
@@ -44,21 +43,11 @@ def render(head: Head, facts: str, plan: Plan) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _KeptLists:
-    """Where lists lie in memory.
+def _kept_lists(plan: Plan, loops: tuple[Loop, ...]) -> tuple[dict[int, int], int]:
+    """Return the first row of memory of each stage's list, and how many rows there are.
 
-    Attributes:
-        first: the row of the first value of each stage's list.
-        rows: how many rows there are.
+    A list has rows until the last loop that reads it; freed rows are taken again.
     """
-
-    first: dict[int, int]
-    rows: int
-
-
-def _kept_lists(plan: Plan, loops: tuple[Loop, ...]) -> _KeptLists:
-    """Return rows of memory for each list until the last loop that reads it; freed rows are taken again."""
     last = {
         read.stage: number
         for number, loop in enumerate(loops)
@@ -75,7 +64,7 @@ def _kept_lists(plan: Plan, loops: tuple[Loop, ...]) -> _KeptLists:
             held[loop.kept] = range(start, start + length)
         held = {stage: rows for stage, rows in held.items() if last[stage] > number}
     ends = [start + len(plan.stages[stage].outputs) for stage, start in first.items()]
-    return _KeptLists(first, max(ends, default=0))
+    return first, max(ends, default=0)
 
 
 def _free(held: Iterable[range], length: int) -> int:
@@ -90,15 +79,15 @@ def _free(held: Iterable[range], length: int) -> int:
 
 def _comment(plan: Plan, loop: Loop) -> str:
     operations = sum(plan.stages[instance.stage].half_operations for instance in loop.instances)
-    made = count(plan.step, "row") + " of results" if loop.kept is None else _made(plan.stages[loop.kept])
+    if loop.kept is None:
+        made = count(plan.step, "row") + " of results"
+    else:
+        stage = plan.stages[loop.kept]
+        made = f"{count(len(stage.outputs), 'value')} of {len(stage.reads)} in order"
     return f"{made}, by {operations} minima and maxima."
 
 
-def _made(stage: Stage) -> str:
-    return f"{count(len(stage.outputs), 'value')} of {len(stage.reads)} in order"
-
-
-def _lines(plan: Plan, loop: Loop, lists: _KeptLists) -> tuple[str, ...]:
+def _lines(plan: Plan, loop: Loop, kept: dict[int, int]) -> tuple[str, ...]:
     """Return the statements of a loop: its stages one after the other, on wires of their own."""
     pairs: list[tuple[int, int]] = []
     loads: dict[int, str] = {}
@@ -109,22 +98,21 @@ def _lines(plan: Plan, loop: Loop, lists: _KeptLists) -> tuple[str, ...]:
             source = (
                 None if read.stage is None else wires.get(Instance(read.stage, instance.shift + read.shift))
             )
-            loads[base + wire] = f"w{source[read.index]}" if source else _load(read, instance.shift, lists)
+            loads[base + wire] = f"w{source[read.index]}" if source else _load(read, instance.shift, kept)
         pairs += [(base + lo, base + hi) for lo, hi in stage.network.comparators.tolist()]
         wires[instance] = [base + wire for wire in stage.outputs]
     if loop.kept is None:
         results = [wires[Instance(stage, 0)][0] for stage in plan.results]
         stores = {wire: f"s.give({row}, x, w{wire});" for row, wire in enumerate(results)}
     else:
-        first = lists.first[loop.kept]
-        kept = wires[Instance(loop.kept, 0)]
-        stores = {wire: f"s.keep({first + rank}, x, w{wire});" for rank, wire in enumerate(kept)}
+        rows = enumerate(wires[Instance(loop.kept, 0)], start=kept[loop.kept])
+        stores = {wire: f"s.keep({row}, x, w{wire});" for row, wire in rows}
     return straight_lines(pairs, loads, stores)
 
 
-def _load(read: Read, shift: int, lists: _KeptLists) -> str:
+def _load(read: Read, shift: int, kept: dict[int, int]) -> str:
     at = read.shift + shift
     x = f"x + {at} * channels" if at else "x"
     if read.stage is None:
         return f"s.pixel({read.index}, {x})"
-    return f"s.list({lists.first[read.stage] + read.index}, {x})"
+    return f"s.list({kept[read.stage] + read.index}, {x})"

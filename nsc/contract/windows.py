@@ -7,14 +7,16 @@ separately. They lie side by side, and are called the channels of a pixel.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from nsc.arguments import integer, whole, wholes
-from nsc.errors import WindowError
+from nsc.arguments import integer, is_name, real, whole, wholes
+from nsc.contract.exact import C_TYPES
+from nsc.errors import OperandError, WindowError
 from nsc.wording import argument
 
 # Most values of a window: 15x15. Its network is planned and proved in two seconds and built in about ten.
@@ -41,6 +43,13 @@ class Mode(IntEnum):
 
 
 MODES = {mode.name.lower(): mode for mode in Mode}
+# The least whole number that a floating-point type rounds to infinity.
+_OVERFLOWS = {
+    "float16": 2**16 - 2**4,
+    "bfloat16": 2**128 - 2**119,
+    "float32": 2**128 - 2**103,
+    "float64": 2**1024 - 2**970,
+}
 
 
 @dataclass(frozen=True)
@@ -155,9 +164,14 @@ class Window:
         return self.values % 2 == 1 and self.rank == self.values // 2
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Its sizes along the last axes of images: rows and columns, and planes in front if it has some."""
+        return self.shape if self.planes > 1 else self.shape[1:]
+
+    @property
     def size_text(self) -> str:
         """Its size, such as 3x5, or 3x3x3 where it has planes."""
-        return "x".join(map(str, self.shape if self.planes > 1 else self.shape[1:]))
+        return "x".join(map(str, self.sizes))
 
     @property
     def label(self) -> str:
@@ -220,6 +234,38 @@ def origins_of(sizes: Sequence[int], origin: object) -> tuple[int, ...]:
                 f"axis, got {shift}"
             )
     return shifts
+
+
+def check_mode(function: str, mode: object) -> None:
+    """Raise OperandError unless a function's mode is one of MODES."""
+    if not is_name(mode, MODES):
+        raise OperandError(f"{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
+
+
+def outside_of(function: str, dtype: str, cval: object) -> float:
+    """Return the value outside of an image as Python's number, an integer for a type of integers.
+
+    Args:
+        function: the function that was called, for messages.
+        dtype: a key of ELEMENTS.
+        cval: as users write it.
+
+    Raises:
+        OperandError: no number that the type has.
+    """
+    if type(cval) is float and cval == 0:  # as in nearly all calls
+        return cval if dtype in _OVERFLOWS else 0
+    exact = int(cval) if isinstance(cval, bool) and dtype == "bool" else whole(cval)
+    number = real(cval) if exact is None else exact
+    if number is not None and dtype in _OVERFLOWS:
+        if abs(number) < _OVERFLOWS[dtype] or (exact is None and not math.isfinite(number)):
+            return float(number)
+    elif number is not None:
+        bits, sign = (1, 0) if dtype == "bool" else (C_TYPES[dtype].bits, int(C_TYPES[dtype].is_signed))
+        least, most = -sign << bits - 1, (1 << bits - sign) - 1
+        if least <= number <= most and number == int(number):
+            return int(number)
+    raise OperandError(f"{function}: cval must be a number that {dtype} has, got {cval!r}")
 
 
 def fold(sizes: Sequence[int], origins: Sequence[int] | None = None) -> Folded:

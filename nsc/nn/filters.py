@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from nsc.arguments import flag
-from nsc.contract.windows import origins_of
+from nsc.contract.windows import check_mode, origins_of, outside_of
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.layer import Layer, call
-from nsc.operators.filtering import sizes_of
-from nsc.operators.filters import checked_options, compile_filter
+from nsc.operators.filters import compile_filter
 
 # For torch.fx it is one node.
 torch.fx.wrap("call")
@@ -66,8 +65,9 @@ class RankFilter2d(torch.nn.Module):
                 f"{type(self).__name__}: size must have rows and columns, got {size!r}: "
                 "use nsc.compile_filter"
             )
-        self.mode, self.origin = mode, origins_of(sizes_of(self.filter.window), origin)
-        self.cval = checked_options(type(self).__name__, torch.get_default_dtype(), mode, cval)
+        self.mode, self.origin = mode, origins_of(self.filter.window.sizes, origin)
+        check_mode(type(self).__name__, mode)
+        self.cval = outside_of(type(self).__name__, "float64", cval)
         is_relaxed = flag("relaxed", relaxed, OperandTypeError)
         if not is_relaxed and (steepness is not None or flag("learnable", learnable, OperandTypeError)):
             raise OperandError(f"{type(self).__name__}: steepness and learnable are for relaxed=True")

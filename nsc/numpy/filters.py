@@ -10,9 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nsc.arguments import is_name, real, whole, wholes
-from nsc.contract.windows import MODES, MOST_CHANNELS, Folded, Mode, Window, fold, origins_of
-from nsc.errors import OperandError, OperandTypeError, WindowError
+from nsc.arguments import whole, wholes
+from nsc.contract.windows import (
+    MODES,
+    MOST_CHANNELS,
+    Folded,
+    Mode,
+    Window,
+    check_mode,
+    fold,
+    origins_of,
+    outside_of,
+)
+from nsc.errors import OperandTypeError, WindowError
 from nsc.join.choosing import serve
 from nsc.join.on_demand import filter_kind
 from nsc.numpy.by_numpy import filter_by_numpy
@@ -139,11 +149,10 @@ def _filter(
 ) -> Array:
     x = read(function, array)
     threads = thread_count(function, workers, x.size)
-    if not is_name(mode, MODES):
-        raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
+    check_mode(f"nsc.numpy.{function}", mode)
     sizes = _sizes(function, x.ndim, size)
     origins = origins_of(sizes, origin)
-    outside, stands = _outside(function, x.dtype, cval), MODES[mode]
+    outside = np.array(outside_of(f"nsc.numpy.{function}", NAMES[x.dtype], cval), x.dtype)
     axes = _axes(x.shape, sizes, origins)
     shape, is_moved = x.shape, axes != sorted(axes)
     if is_moved:
@@ -155,13 +164,13 @@ def _filter(
         return np.empty(shape, x.dtype)
 
     def by_numpy(x: Array) -> Array:
-        return filter_by_numpy(x, sizes, before, window.rank, stands, outside)
+        return filter_by_numpy(x, sizes, before, window.rank, MODES[mode], outside)
 
     values = serve(
         lambda: filter_kind(window, NAMES[x.dtype], Images.without_gaps(x.shape, folded).channels),
         x.size,
         x.size * window.values,
-        lambda kernel: by_kernel(kernel, x, folded, stands, outside, threads) if kernel else by_numpy(x),
+        lambda kernel: by_kernel(kernel, x, folded, MODES[mode], outside, threads) if kernel else by_numpy(x),
         lambda share: by_numpy(some_of(x, share)).size,
     )
     return np.ascontiguousarray(values.transpose(np.argsort(axes))) if is_moved else values
@@ -206,22 +215,3 @@ def _upper_median(sizes: tuple[int, int, int]) -> Window:
 
 
 _fold = cache(fold)
-
-
-def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:
-    if type(cval) is float and cval == 0:  # as in nearly all calls
-        return np.array(cval, dtype)
-    number = real(cval)
-    if number is None and not isinstance(cval, bool):
-        raise OperandError(f"nsc.numpy.{function}: cval must be a number, got {cval!r}")
-    with np.errstate(all="ignore"):
-        exact = whole(cval)
-        try:
-            outside = np.array(cval if exact is None else exact).astype(dtype)
-            is_lost = number is not None and math.isfinite(number) and bool(np.isinf(outside))
-            has_it = not is_lost if dtype.kind == "f" else bool(outside == cval)
-        except OverflowError:
-            has_it = False
-    if not has_it:
-        raise OperandError(f"nsc.numpy.{function}: cval must be a number that {dtype} has, got {cval!r}")
-    return outside

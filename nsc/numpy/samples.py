@@ -87,6 +87,14 @@ class Samples(NamedTuple):
         turned: Array = found.transpose(0, *(1 + places.index(axis) for axis in sorted(places)))
         return turned
 
+    def put(self, results: Array) -> Array:
+        """Return results, outer × count × inner, with the count in the place of a sample's one axis."""
+        (axis,), order = self.axes, self.order
+        turned = results.reshape([results.shape[1] if at == axis else self.lengths[at] for at in order])
+        if order != tuple(range(len(order))):
+            turned = turned.transpose([order.index(at) for at in range(len(order))])
+        return turned if turned.flags.forc else np.ascontiguousarray(turned)
+
     def forth(self, found: Array) -> Array:
         """Undo `back`: return results as count × outer × inner; a view, if the strides allow it."""
         kept = self.kept
@@ -158,24 +166,10 @@ def sort_along(
         if kernel is None:
             return sort_by_numpy(x, axis, ranks, descending, index_dtype)
         samples = Samples.of(x, (axis,))
-        order, outputs = samples.order, kernel.source.outputs
         values, indices = _sort_by_kernel(kernel, samples.lay(x), descending, index_dtype, threads)
-        lengths = [outputs if at == axis else x.shape[at] for at in order]
-        values = values.reshape(lengths)
-        if index_dtype is not None:
-            indices = indices.reshape(lengths)
-        if order == tuple(range(x.ndim)):
-            return Sorted(values, indices)
-        places = [order.index(at) for at in range(x.ndim)]
-        return Sorted(_turned(values, places), indices if index_dtype is None else _turned(indices, places))
+        return Sorted(samples.put(values), indices if index_dtype is None else samples.put(indices))
 
     return _served(x, axis, ranks, ranks, descending, index_dtype, sort)
-
-
-def _turned(results: Array, places: Sequence[int]) -> Array:
-    """Return results with their axes in an order, in C or Fortran order of their values."""
-    turned = results.transpose(places)
-    return turned if turned.flags.forc else np.ascontiguousarray(turned)
 
 
 def each_block(

@@ -7,7 +7,7 @@ number, so the numbers of a sorted sample lie in front, and their count gives a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -260,9 +260,7 @@ def trimmed_mean(
     cut = int(share * n)
 
     def of_block(block: SortedBlock) -> list[Array]:
-        mean = sum_of(block.values[cut : n - cut].astype(np.float64)) / (n - 2 * cut)
-        last = block.values[-1]  # NaN if any value is
-        return [np.where(np.isnan(last), last, mean) if last.dtype.kind == "f" else mean]
+        return [sum_of(block.values[cut : n - cut].astype(np.float64)) / (n - 2 * cut)]
 
     return asked.results((), dtype, Statistic(of_block))
 
@@ -326,17 +324,22 @@ class _Reduction:
         return self.by_weights(levels.shape, self.x.dtype, partial(weighted_quantiles, levels), weights)
 
     @property
+    def has_nan(self) -> bool:
+        """Whether the array may have NaN."""
+        return self.x.dtype.kind == "f"
+
+    @property
     def skips_nan(self) -> bool:
         """Whether NaN is left out; otherwise a sample with a NaN gives NaN."""
         return self.function.startswith("nan")
 
     def results(self, leading: tuple[int, ...], dtype: np.dtype[Any], statistic: Statistic) -> Array:
-        """Return the results of a statistic.
+        """Return the results of a statistic; unless NaN is left out, a sample with a NaN gives NaN.
 
         Args:
             leading: the lengths of axes in front of the kept axes, with a place for each result.
             dtype: of results.
-            statistic: the statistic to compute.
+            statistic: the statistic to compute; for samples that may have a NaN it reads the last rank.
         """
         x, out, samples = self.x, self.out, self.samples
         others = [length for axis, length in enumerate(x.shape) if axis not in self.axes]
@@ -349,6 +352,8 @@ class _Reduction:
             view = samples.forth(out.reshape(count, *others))
             room = view if np.may_share_memory(view, out) else None
         results = np.empty((count, outer, inner), dtype) if room is None else room
+        if self.has_nan and not self.skips_nan:
+            statistic = statistic._replace(of_block=partial(_with_nan, statistic.of_block))
         if results.size:
             each_block(samples.lay(x), statistic, results, self.threads)
         if out is None:
@@ -359,17 +364,15 @@ class _Reduction:
 
     def by_rule(self, leading: tuple[int, ...], dtype: np.dtype[Any], rule: Rule) -> Array:
         """Return the results of a rule; if NaN is left out, it reads each sample's numbers alone."""
-        has_nan, n = self.x.dtype.kind == "f", self.samples.shape[1]
-        if has_nan and self.skips_nan:
+        if self.has_nan and self.skips_nan:
             return self.results(leading, dtype, Statistic(lambda block: of_numbers(block.values, rule, 1)))
+        n = self.samples.shape[1]
         places = rule.places(n)
         wanted = {rank for place in places for rank in (place.low, place.high)}
-        wanted |= {n - 1} if has_nan else set()  # the last rank is NaN if any value is
+        wanted |= {n - 1} if self.has_nan else set()
 
         def of_block(block: SortedBlock) -> list[Array]:
-            found = [at_place(rule, place, block.at(place.low), block.at(place.high)) for place in places]
-            is_nan = np.isnan(block.at(n - 1)) if has_nan else np.False_
-            return [np.where(is_nan, block.at(n - 1), row) for row in found] if is_nan.any() else found
+            return [at_place(rule, place, block.at(place.low), block.at(place.high)) for place in places]
 
         return self.results(leading, dtype, Statistic(of_block, tuple(sorted(wanted)), selects=rule.selects))
 
@@ -380,6 +383,13 @@ class _Reduction:
         laid = read_weights(self.function, weights, self.x.shape, self.axes, self.samples)
         of_block = partial(of_weights, statistic, laid, self.skips_nan)
         return self.results(leading, dtype, Statistic(of_block, reads_indices=True))
+
+
+def _with_nan(of_block: Callable[[SortedBlock], Sequence[Array]], block: SortedBlock) -> Sequence[Array]:
+    """Return results of a block, NaN where a sample has one: its last value is NaN if any value is."""
+    rows, last = of_block(block), block.values[-1]
+    is_nan = np.isnan(last)
+    return [np.where(is_nan, last, row) for row in rows] if is_nan.any() else rows
 
 
 def at_place(rule: Rule, place: Place, low: Array, high: Array) -> Array:
@@ -403,13 +413,13 @@ def of_numbers(values: Array, rule: Rule, least: int) -> list[Array]:
         return [at_place(rule, place, values[place.low], values[place.high]) for place in places]
 
     found = [np.array(row) for row in rows_of(len(values))]
-    for count, where in _with_nan(values):
+    for count, where in _counts_of(values):
         for row, other in zip(found, rows_of(count), strict=True):
             np.copyto(row, other, where=where)
     return found
 
 
-def _with_nan(values: Array) -> Iterator[tuple[int, Array]]:
+def _counts_of(values: Array) -> Iterator[tuple[int, Array]]:
     """Yield counts of numbers, each with the samples that have so many.
 
     Samples with fewer numbers may be among them: these come again later, with their own count.

@@ -64,22 +64,20 @@ def check_shape(function: str, found: Shape, shape: Shape, axes: Shape) -> None:
 
 
 def of_weights(statistic: Weighted, laid: Array, skips_nan: bool, block: SortedBlock) -> Sequence[Array]:
-    """Return a statistic of sorted samples, NaN for samples without weight.
+    """Return a statistic of sorted samples, NaN for samples whose numbers have no weight.
 
     Args:
         statistic: the statistic to compute.
         laid: the weights, as `read_weights` returns them.
-        skips_nan: whether a NaN is left out with its weight; otherwise a sample with a NaN gives NaN.
+        skips_nan: whether a NaN is left out with its weight.
         block: the samples.
     """
-    values, has_nan = block.values, block.values.dtype.kind == "f"
+    values = block.values
     weights = laid.take(block.indices) if laid.ndim == 1 else taken(block.of(laid), block.indices, 0)
-    if skips_nan and has_nan:
-        weights[np.isnan(values)] = 0
-    rows = statistic(values, weights)
-    if not has_nan:
-        return rows
-    is_nan = weights.max(axis=0) == 0 if skips_nan else np.isnan(values[-1])
+    if not skips_nan or values.dtype.kind != "f":
+        return statistic(values, weights)
+    weights[np.isnan(values)] = 0
+    rows, is_nan = statistic(values, weights), weights.max(axis=0) == 0
     return [np.where(is_nan, np.nan, row) for row in rows] if is_nan.any() else rows
 
 

@@ -58,15 +58,10 @@ class Windows:
         return len(self.sizes)
 
 
-def sizes_of(window: Window) -> tuple[int, ...]:
-    """Return the sizes of a window along the last axes of images."""
-    return window.shape if window.planes > 1 else window.shape[1:]
-
-
 def _windows(x: Tensor, key: str, mode: str, cval: float, whole_cval: int, origin: Sequence[int]) -> Windows:
     """Return the windows that the arguments of `nsc::filter` name."""
     outside = cval if x.is_floating_point() else whole_cval
-    return Windows(sizes_of(_window_of(key)), tuple(origin), mode, outside)
+    return Windows(_window_of(key).sizes, tuple(origin), mode, outside)
 
 
 def _window_of(key: str) -> Window:
@@ -266,7 +261,7 @@ def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
 
 
 def _fake(x: Tensor, key: str, *options: Any) -> Tensor:
-    axes = len(sizes_of(_window_of(key)))
+    axes = len(_window_of(key).sizes)
     if not _is_channels_last(x, axes):
         return x.new_empty(x.shape)
     return x.new_empty(x.movedim(-axes - 1, -1).shape).movedim(-1, -axes - 1)

@@ -9,20 +9,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.arguments import is_name, real, whole
 from nsc.compiler.driver import compile_network
 from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.contract.manifest import MANIFEST, NETWORK, FilterManifest, digest
-from nsc.contract.windows import MODES, Window, origins_of
+from nsc.contract.windows import Window, check_mode, origins_of, outside_of
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
 from nsc.join.on_demand import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
-from nsc.operators.filtering import Windows, filter_images, keep, sizes_of, windows_of
-from nsc.operators.operands import Steepness, check_dense, whole_range
+from nsc.operators.filtering import Windows, filter_images, keep, windows_of
+from nsc.operators.operands import Steepness, check_dense
 from nsc.operators.operator import Packaged, on_demand
 from nsc.operators.samples import by_samples
 from nsc.operators.selector import Selector
@@ -33,7 +32,7 @@ from nsc.version import VERSION
 
 def _axes(filter_: Filter, *_: Any) -> int:
     """Return how many axes of x an image has."""
-    return len(sizes_of(filter_.window))
+    return len(filter_.window.sizes)
 
 
 class Filter(Packaged):
@@ -141,7 +140,7 @@ class Filter(Packaged):
 
     def _checked(self, x: Tensor, mode: str, cval: float, origin: object) -> Windows:
         check_dense(self.name, "x", x)
-        sizes = sizes_of(self.window)
+        sizes = self.window.sizes
         axes = len(sizes)
         if x.dim() < axes:
             raise OperandError(
@@ -152,24 +151,9 @@ class Filter(Packaged):
             raise OperandTypeError(
                 f"{self.name}: dtype {x.dtype} is not served: {', '.join(DTYPE_NAMES.values())} are"
             )
-        cval = checked_options(self.name, x.dtype, mode, cval)
+        check_mode(self.name, mode)
+        cval = outside_of(self.name, DTYPE_NAMES[x.dtype], cval)
         return Windows(sizes, origins_of(sizes, origin), mode, cval)
-
-
-def checked_options(name: str, dtype: torch.dtype, mode: str, cval: float) -> float:
-    """Check mode and cval; return cval as a Python number, an integer for an integer dtype."""
-    if not is_name(mode, MODES):
-        raise OperandError(f"{name}: mode must be one of {', '.join(MODES)}, got {mode!r}")
-    number = float(cval) if isinstance(cval, bool) and dtype == torch.bool else real(cval)
-    if number is not None and dtype.is_floating_point:
-        return number
-    exact = whole(cval)
-    if exact is None and number is not None and number.is_integer():
-        exact = int(number)
-    least, most = (1, 0) if dtype.is_floating_point else whole_range(dtype)
-    if exact is None or not least <= exact <= most:
-        raise OperandError(f"{name}: cval must be a number that {dtype} has, got {cval!r}")
-    return exact
 
 
 def compile_filter(size: Any, rank: Any = None) -> Filter:

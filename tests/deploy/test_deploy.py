@@ -21,7 +21,6 @@ from nsc.cli.main import main
 from nsc.contract.routings import ROUTINGS, Payload
 from nsc.contract.windows import MODES
 from nsc.errors import LoweringError
-from nsc.operators.filtering import sizes_of
 
 pytestmark = pytest.mark.slow("libraries and programs are built with torch's headers")
 
@@ -236,7 +235,7 @@ def exact_calls(operator):
 
 def filter_calls(operator):
     """Yield calls of a filter: modes, origins, axes, memory in any order."""
-    axes, key = len(sizes_of(operator.window)), operator._key
+    axes, key = len(operator.window.sizes), operator._key
     images = [torch.randn(6, 7, 8)] if axes == 3 else [torch.randn(9, 8)]
     images += [
         torch.randn(2, 3, 6, 7, 5),
@@ -249,7 +248,7 @@ def filter_calls(operator):
     )
     for x, mode in itertools.product(images, MODES):
         options = (mode, 0.3, 0) if x.is_floating_point() else (mode, 0.0, 7)
-        for shift in (0, -1) if min(sizes_of(operator.window)) > 1 else (0,):
+        for shift in (0, -1) if min(operator.window.sizes) > 1 else (0,):
             arguments = (x, key, *options, [shift] * axes)
             yield "filter", arguments, (torch.ops.nsc.filter(*arguments),)
 

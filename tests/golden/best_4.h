@@ -1,6 +1,6 @@
 /* four.h: exact sorting of 4 values, for C11, C++11 and later.
  *
- * Made by: nsc header best --n 4 --name four --dtype float32,int32,uint64
+ * Made by: nsc header best --n 4 --name four --dtype float64
  * nsc:     0
  * Network: 4 wires, 5 comparators, 3 layers, sha256 48ec7a7e8cfe0eda48139ec32efd574981e549cb5cded1490e79960ab517e1c4
  * Proof:   sorts every input, by exhaustion: all 2^4 0-1 inputs come out sorted
@@ -20,11 +20,11 @@
  *       The same with one more argument at the end: `indices`, laid out as `values`, get the place of each result in
  *       its sample, from 0.
  *
- * TYPE is one of float32, int32, uint64.
+ * TYPE is one of float64.
  *
  * Memory: strides count values. Samples must not overlap. `values` may be `x`, if the strides are the same: all of a
  * sample is read before its results are written. Otherwise no two arrays may overlap. A call takes about
- * 164 bytes of stack at most for one sample, 3 KB for more, and no other memory.
+ * 164 bytes of stack at most for one sample, 2 KB for more, and no other memory.
  *
  * Order: with indices equal values keep their order, the later one is the larger, and -0 equals 0. Without, -0 is less
  * than 0, and NaN loses its sign. NaN is larger than every number; with indices it loses its payload.
@@ -44,11 +44,17 @@
 
 #if defined(__cplusplus) && __cplusplus >= 202002L
 #define NSC_CONSTEXPR constexpr
-#define NSC_BIT_CAST
 #define NSC_AT_RUN_TIME if (!__builtin_is_constant_evaluated())
+#define NSC_COPY(to, from) to = __builtin_bit_cast(decltype(to), from)
 #else
 #define NSC_AT_RUN_TIME
 #define NSC_CONSTEXPR
+#if defined(__GNUC__)
+#define NSC_COPY(to, from) __builtin_memcpy(&to, &from, sizeof to)
+#else
+#define NSC_COPY(to, from) \
+    for (size_t k = 0; k < sizeof to; ++k) ((unsigned char *)&to)[k] = ((const unsigned char *)&from)[k]
+#endif
 #endif
 #define NSC_FUNCTION static inline NSC_CONSTEXPR
 #if defined(__GNUC__)
@@ -76,14 +82,8 @@
 #define NSC_OUTPUTS(C) \
     C(0, 0) C(1, 1) C(2, 2) C(3, 3)
 
-NSC_INLINE void four_order_int32(int32_t *lo, int32_t *hi) {
-    const int32_t a = *lo, b = *hi;
-    *lo = b < a ? b : a;
-    *hi = b < a ? a : b;
-}
-
-NSC_INLINE void four_order_uint64(uint64_t *lo, uint64_t *hi) {
-    const uint64_t a = *lo, b = *hi;
+NSC_INLINE void four_order_int64(int64_t *lo, int64_t *hi) {
+    const int64_t a = *lo, b = *hi;
     *lo = b < a ? b : a;
     *hi = b < a ? a : b;
 }
@@ -109,387 +109,71 @@ NSC_INLINE void four_order_pair(four_pair *lo, four_pair *hi, int is_alone) {
     hi->place ^= place;
 }
 
-/* ----------------------------------------------------------------------------------- float32 */
+/* ----------------------------------------------------------------------------------- float64 */
 
-NSC_INLINE uint32_t four_bits_float32(float x) {
-#if defined(NSC_BIT_CAST)
-    return __builtin_bit_cast(uint32_t, x);
-#else
-    uint32_t bits;
-#if defined(__GNUC__)
-    __builtin_memcpy(&bits, &x, sizeof bits);
-#else
-    for (size_t k = 0; k < sizeof bits; ++k) ((unsigned char *)&bits)[k] = ((const unsigned char *)&x)[k];
-#endif
+NSC_INLINE uint64_t four_bits_float64(double x) {
+    uint64_t bits;
+    NSC_COPY(bits, x);
     return bits;
-#endif
 }
 
-NSC_INLINE float four_from_bits_float32(uint32_t bits) {
-#if defined(NSC_BIT_CAST)
-    return __builtin_bit_cast(float, bits);
-#else
-    float x;
-#if defined(__GNUC__)
-    __builtin_memcpy(&x, &bits, sizeof x);
-#else
-    for (size_t k = 0; k < sizeof x; ++k) ((unsigned char *)&x)[k] = ((const unsigned char *)&bits)[k];
-#endif
+NSC_INLINE double four_from_bits_float64(uint64_t bits) {
+    double x;
+    NSC_COPY(x, bits);
     return x;
-#endif
 }
 
 /* A key is a whole number in the order of the values. Of a negative number all bits but the sign are turned. */
-NSC_INLINE uint32_t four_turned_float32(uint32_t bits) {
-    return bits ^ (((uint32_t)0 - (bits >> 31)) >> 1);
+NSC_INLINE uint64_t four_turned_float64(uint64_t bits) {
+    return bits ^ (((uint64_t)0 - (bits >> 63)) >> 1);
 }
 
-NSC_INLINE int32_t four_key_float32(float x) {
-    const uint32_t bits = four_bits_float32(x), size = bits & 0x7fffffffu;
-    return (int32_t)four_turned_float32(size > 0x7f800000u ? size : bits);
+NSC_INLINE int64_t four_key_float64(double x) {
+    const uint64_t bits = four_bits_float64(x), size = bits & UINT64_C(0x7fffffffffffffff);
+    return (int64_t)four_turned_float64(size > UINT64_C(0x7ff0000000000000) ? size : bits);
 }
 
-NSC_INLINE float four_value_float32(int32_t key) {
-    return four_from_bits_float32(four_turned_float32((uint32_t)key));
+NSC_INLINE double four_value_float64(int64_t key) {
+    return four_from_bits_float64(four_turned_float64((uint64_t)key));
 }
 
 /* -0 equals 0, and NaN equals NaN; the lowest bit of an item keeps their sign. */
-NSC_INLINE uint64_t four_item_float32(float x, uint32_t index) {
-    const uint32_t bits = four_bits_float32(x), size = bits & 0x7fffffffu;
-    const uint32_t is_nan = size > 0x7f800000u, is_tied = is_nan | (size == 0);
-    const uint32_t same = (size & (is_nan - 1)) | ((uint32_t)0 - is_nan) >> 1;
-    const uint32_t key = four_turned_float32(same | (bits & (is_tied - 1))) ^ 0x80000000u;
-    const uint32_t place = (uint32_t)index << 1 | (is_tied & bits >> 31);
-    return (uint64_t)key << 32 | place;
-}
-
-NSC_INLINE uint32_t four_index_float32(uint64_t item) {
-    return (uint32_t)((item & UINT64_C(0xffffffff)) >> 1);
-}
-
-NSC_INLINE float four_item_value_float32(uint64_t item) {
-    const uint32_t key = (uint32_t)((uint32_t)(item >> 32) ^ 0x80000000u);
-    const uint32_t sign = (uint32_t)(item & 1) << 31;
-    return four_from_bits_float32(four_turned_float32(key) | sign);
-}
-
-/* Turn 16 rows to columns. */
-NSC_FUNCTION void four_turn_float32(const float *x, size_t stride, float *NSC_RESTRICT block) {
-    for (size_t lane = 0; lane < 16; ++lane)
-        for (size_t wire = 0; wire < 4; ++wire)
-            block[wire * 16 + lane] = x[lane * stride + wire];
-}
-
-/* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
-NSC_INLINE void four_run_float32(const float *x, size_t stride, float *values,
-    size_t values_stride, size_t lanes) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-        int32_t w[4];
-#define NSC_INPUT(wire) w[wire] = four_key_float32(x[wire * stride + lane]);
-#define NSC_ORDER(lo, hi) four_order_int32(&w[lo], &w[hi]);
-#define NSC_OUTPUT(result, wire) \
-    values[result * values_stride + lane] = four_value_float32(w[wire]);
-        NSC_INPUTS(NSC_INPUT)
-        NSC_COMPARATORS(NSC_ORDER)
-        NSC_OUTPUTS(NSC_OUTPUT)
-#undef NSC_INPUT
-#undef NSC_ORDER
-#undef NSC_OUTPUT
-    }
-}
-
-/* 16 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_float32(const float *x, size_t stride,
-    float *NSC_RESTRICT values) {
-    four_run_float32(x, stride, values, 16, 16);
-}
-
-NSC_FUNCTION void four_float32(const float *x, float *values) {
-    four_run_float32(x, 1, values, 1, 1);
-}
-
-NSC_FUNCTION void four_columns_float32(const float *x, size_t count, size_t stride,
-    float *values, size_t values_stride) {
-    float block[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_lanes_float32(x + s, stride, block);
-        for (size_t result = 0; result < 4; ++result)
-            for (size_t lane = 0; lane < 16; ++lane) {
-                values[result * values_stride + s + lane] = block[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_run_float32(x + s, stride, values + s, values_stride, 1);
-}
-
-NSC_FUNCTION void four_rows_float32(const float *x, size_t count, size_t stride,
-    float *values) {
-    float in[4 * 16], block[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_turn_float32(x + s * stride, stride, in);
-        four_lanes_float32(in, 16, block);
-        for (size_t lane = 0; lane < 16; ++lane)
-            for (size_t result = 0; result < 4; ++result) {
-                values[(s + lane) * 4 + result] = block[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_float32(x + s * stride, values + s * 4);
-}
-
-/* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
-NSC_INLINE void four_run_indices_float32(const float *x, size_t stride, float *values,
-    size_t values_stride, uint32_t *indices, size_t lanes) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-        uint64_t w[4];
-#define NSC_INPUT(wire) w[wire] = four_item_float32(x[wire * stride + lane], (uint32_t)wire);
-#define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
-#define NSC_OUTPUT(result, wire) \
-    indices[result * values_stride + lane] = four_index_float32(w[wire]); \
-    values[result * values_stride + lane] = four_item_value_float32(w[wire]);
-        NSC_INPUTS(NSC_INPUT)
-        NSC_COMPARATORS(NSC_ORDER)
-        NSC_OUTPUTS(NSC_OUTPUT)
-#undef NSC_INPUT
-#undef NSC_ORDER
-#undef NSC_OUTPUT
-    }
-}
-
-/* 16 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_indices_float32(const float *x, size_t stride,
-    float *NSC_RESTRICT values, uint32_t *NSC_RESTRICT indices) {
-    four_run_indices_float32(x, stride, values, 16, indices, 16);
-}
-
-NSC_FUNCTION void four_indices_float32(const float *x, float *values, uint32_t *indices) {
-    four_run_indices_float32(x, 1, values, 1, indices, 1);
-}
-
-NSC_FUNCTION void four_columns_indices_float32(const float *x, size_t count, size_t stride,
-    float *values, size_t values_stride, uint32_t *indices) {
-    float block[4 * 16];
-    uint32_t places[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_lanes_indices_float32(x + s, stride, block, places);
-        for (size_t result = 0; result < 4; ++result)
-            for (size_t lane = 0; lane < 16; ++lane) {
-                values[result * values_stride + s + lane] = block[result * 16 + lane];
-                indices[result * values_stride + s + lane] = places[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_run_indices_float32(x + s, stride, values + s, values_stride, indices + s, 1);
-}
-
-NSC_FUNCTION void four_rows_indices_float32(const float *x, size_t count, size_t stride,
-    float *values, uint32_t *indices) {
-    float in[4 * 16], block[4 * 16];
-    uint32_t places[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_turn_float32(x + s * stride, stride, in);
-        four_lanes_indices_float32(in, 16, block, places);
-        for (size_t lane = 0; lane < 16; ++lane)
-            for (size_t result = 0; result < 4; ++result) {
-                values[(s + lane) * 4 + result] = block[result * 16 + lane];
-                indices[(s + lane) * 4 + result] = places[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_indices_float32(x + s * stride, values + s * 4, indices + s * 4);
-}
-
-/* ------------------------------------------------------------------------------------- int32 */
-
-NSC_INLINE int32_t four_key_int32(int32_t x) { return x; }
-
-NSC_INLINE int32_t four_value_int32(int32_t key) { return key; }
-
-NSC_INLINE uint64_t four_item_int32(int32_t x, uint32_t place) {
-    const uint32_t key = (uint32_t)((uint32_t)x ^ 0x80000000u);
-    return (uint64_t)key << 32 | place;
-}
-
-NSC_INLINE uint32_t four_index_int32(uint64_t item) {
-    return (uint32_t)((item & UINT64_C(0xffffffff)));
-}
-
-NSC_INLINE int32_t four_item_value_int32(uint64_t item) {
-    const uint32_t key = (uint32_t)((uint32_t)(item >> 32) ^ 0x80000000u);
-    return (int32_t)key;
-}
-
-/* Turn 16 rows to columns. */
-NSC_FUNCTION void four_turn_int32(const int32_t *x, size_t stride, int32_t *NSC_RESTRICT block) {
-    for (size_t lane = 0; lane < 16; ++lane)
-        for (size_t wire = 0; wire < 4; ++wire)
-            block[wire * 16 + lane] = x[lane * stride + wire];
-}
-
-/* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
-NSC_INLINE void four_run_int32(const int32_t *x, size_t stride, int32_t *values,
-    size_t values_stride, size_t lanes) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-        int32_t w[4];
-#define NSC_INPUT(wire) w[wire] = four_key_int32(x[wire * stride + lane]);
-#define NSC_ORDER(lo, hi) four_order_int32(&w[lo], &w[hi]);
-#define NSC_OUTPUT(result, wire) \
-    values[result * values_stride + lane] = four_value_int32(w[wire]);
-        NSC_INPUTS(NSC_INPUT)
-        NSC_COMPARATORS(NSC_ORDER)
-        NSC_OUTPUTS(NSC_OUTPUT)
-#undef NSC_INPUT
-#undef NSC_ORDER
-#undef NSC_OUTPUT
-    }
-}
-
-/* 16 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_int32(const int32_t *x, size_t stride,
-    int32_t *NSC_RESTRICT values) {
-    four_run_int32(x, stride, values, 16, 16);
-}
-
-NSC_FUNCTION void four_int32(const int32_t *x, int32_t *values) {
-    four_run_int32(x, 1, values, 1, 1);
-}
-
-NSC_FUNCTION void four_columns_int32(const int32_t *x, size_t count, size_t stride,
-    int32_t *values, size_t values_stride) {
-    int32_t block[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_lanes_int32(x + s, stride, block);
-        for (size_t result = 0; result < 4; ++result)
-            for (size_t lane = 0; lane < 16; ++lane) {
-                values[result * values_stride + s + lane] = block[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_run_int32(x + s, stride, values + s, values_stride, 1);
-}
-
-NSC_FUNCTION void four_rows_int32(const int32_t *x, size_t count, size_t stride,
-    int32_t *values) {
-    int32_t in[4 * 16], block[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_turn_int32(x + s * stride, stride, in);
-        four_lanes_int32(in, 16, block);
-        for (size_t lane = 0; lane < 16; ++lane)
-            for (size_t result = 0; result < 4; ++result) {
-                values[(s + lane) * 4 + result] = block[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_int32(x + s * stride, values + s * 4);
-}
-
-/* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
-NSC_INLINE void four_run_indices_int32(const int32_t *x, size_t stride, int32_t *values,
-    size_t values_stride, uint32_t *indices, size_t lanes) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-        uint64_t w[4];
-#define NSC_INPUT(wire) w[wire] = four_item_int32(x[wire * stride + lane], (uint32_t)wire);
-#define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
-#define NSC_OUTPUT(result, wire) \
-    indices[result * values_stride + lane] = four_index_int32(w[wire]); \
-    values[result * values_stride + lane] = four_item_value_int32(w[wire]);
-        NSC_INPUTS(NSC_INPUT)
-        NSC_COMPARATORS(NSC_ORDER)
-        NSC_OUTPUTS(NSC_OUTPUT)
-#undef NSC_INPUT
-#undef NSC_ORDER
-#undef NSC_OUTPUT
-    }
-}
-
-/* 16 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_indices_int32(const int32_t *x, size_t stride,
-    int32_t *NSC_RESTRICT values, uint32_t *NSC_RESTRICT indices) {
-    four_run_indices_int32(x, stride, values, 16, indices, 16);
-}
-
-NSC_FUNCTION void four_indices_int32(const int32_t *x, int32_t *values, uint32_t *indices) {
-    four_run_indices_int32(x, 1, values, 1, indices, 1);
-}
-
-NSC_FUNCTION void four_columns_indices_int32(const int32_t *x, size_t count, size_t stride,
-    int32_t *values, size_t values_stride, uint32_t *indices) {
-    int32_t block[4 * 16];
-    uint32_t places[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_lanes_indices_int32(x + s, stride, block, places);
-        for (size_t result = 0; result < 4; ++result)
-            for (size_t lane = 0; lane < 16; ++lane) {
-                values[result * values_stride + s + lane] = block[result * 16 + lane];
-                indices[result * values_stride + s + lane] = places[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_run_indices_int32(x + s, stride, values + s, values_stride, indices + s, 1);
-}
-
-NSC_FUNCTION void four_rows_indices_int32(const int32_t *x, size_t count, size_t stride,
-    int32_t *values, uint32_t *indices) {
-    int32_t in[4 * 16], block[4 * 16];
-    uint32_t places[4 * 16];
-    const size_t whole = count - count % 16;
-    for (size_t s = 0; s < whole; s += 16) {
-        four_turn_int32(x + s * stride, stride, in);
-        four_lanes_indices_int32(in, 16, block, places);
-        for (size_t lane = 0; lane < 16; ++lane)
-            for (size_t result = 0; result < 4; ++result) {
-                values[(s + lane) * 4 + result] = block[result * 16 + lane];
-                indices[(s + lane) * 4 + result] = places[result * 16 + lane];
-            }
-    }
-    for (size_t s = whole; s < count; ++s)
-        four_indices_int32(x + s * stride, values + s * 4, indices + s * 4);
-}
-
-/* ------------------------------------------------------------------------------------ uint64 */
-
-NSC_INLINE uint64_t four_key_uint64(uint64_t x) { return x; }
-
-NSC_INLINE uint64_t four_value_uint64(uint64_t key) { return key; }
-
-NSC_INLINE four_pair four_item_uint64(uint64_t x, uint32_t place) {
-    const uint64_t key = (uint64_t)((uint64_t)x ^ UINT64_C(0x0));
+NSC_INLINE four_pair four_item_float64(double x, uint32_t index) {
+    const uint64_t bits = four_bits_float64(x), size = bits & UINT64_C(0x7fffffffffffffff);
+    const uint64_t is_nan = size > UINT64_C(0x7ff0000000000000), is_tied = is_nan | (size == 0);
+    const uint64_t same = (size & (is_nan - 1)) | ((uint64_t)0 - is_nan) >> 1;
+    const uint64_t key = four_turned_float64(same | (bits & (is_tied - 1))) ^ UINT64_C(0x8000000000000000);
+    const uint64_t place = (uint64_t)index << 1 | (is_tied & bits >> 63);
     const four_pair item = {key, place};
     return item;
 }
 
-NSC_INLINE uint32_t four_index_uint64(four_pair item) {
-    return (uint32_t)(item.place);
+NSC_INLINE uint32_t four_index_float64(four_pair item) {
+    return (uint32_t)(item.place >> 1);
 }
 
-NSC_INLINE uint64_t four_item_value_uint64(four_pair item) {
-    const uint64_t key = (uint64_t)((uint64_t)item.key ^ UINT64_C(0x0));
-    return (uint64_t)key;
+NSC_INLINE double four_item_value_float64(four_pair item) {
+    const uint64_t key = (uint64_t)((uint64_t)item.key ^ UINT64_C(0x8000000000000000));
+    const uint64_t sign = (uint64_t)(item.place & 1) << 63;
+    return four_from_bits_float64(four_turned_float64(key) | sign);
 }
 
 /* Turn 8 rows to columns. */
-NSC_FUNCTION void four_turn_uint64(const uint64_t *x, size_t stride, uint64_t *NSC_RESTRICT block) {
+NSC_FUNCTION void four_turn_float64(const double *x, size_t stride, double *NSC_RESTRICT block) {
     for (size_t lane = 0; lane < 8; ++lane)
         for (size_t wire = 0; wire < 4; ++wire)
             block[wire * 8 + lane] = x[lane * stride + wire];
 }
 
 /* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
-NSC_INLINE void four_run_uint64(const uint64_t *x, size_t stride, uint64_t *values,
+NSC_INLINE void four_run_float64(const double *x, size_t stride, double *values,
     size_t values_stride, size_t lanes) {
     for (size_t lane = 0; lane < lanes; ++lane) {
-        uint64_t w[4];
-#define NSC_INPUT(wire) w[wire] = four_key_uint64(x[wire * stride + lane]);
-#define NSC_ORDER(lo, hi) four_order_uint64(&w[lo], &w[hi]);
+        int64_t w[4];
+#define NSC_INPUT(wire) w[wire] = four_key_float64(x[wire * stride + lane]);
+#define NSC_ORDER(lo, hi) four_order_int64(&w[lo], &w[hi]);
 #define NSC_OUTPUT(result, wire) \
-    values[result * values_stride + lane] = four_value_uint64(w[wire]);
+    values[result * values_stride + lane] = four_value_float64(w[wire]);
         NSC_INPUTS(NSC_INPUT)
         NSC_COMPARATORS(NSC_ORDER)
         NSC_OUTPUTS(NSC_OUTPUT)
@@ -500,56 +184,56 @@ NSC_INLINE void four_run_uint64(const uint64_t *x, size_t stride, uint64_t *valu
 }
 
 /* 8 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_uint64(const uint64_t *x, size_t stride,
-    uint64_t *NSC_RESTRICT values) {
-    four_run_uint64(x, stride, values, 8, 8);
+NSC_FUNCTION void four_lanes_float64(const double *x, size_t stride,
+    double *NSC_RESTRICT values) {
+    four_run_float64(x, stride, values, 8, 8);
 }
 
-NSC_FUNCTION void four_uint64(const uint64_t *x, uint64_t *values) {
-    four_run_uint64(x, 1, values, 1, 1);
+NSC_FUNCTION void four_float64(const double *x, double *values) {
+    four_run_float64(x, 1, values, 1, 1);
 }
 
-NSC_FUNCTION void four_columns_uint64(const uint64_t *x, size_t count, size_t stride,
-    uint64_t *values, size_t values_stride) {
-    uint64_t block[4 * 8];
+NSC_FUNCTION void four_columns_float64(const double *x, size_t count, size_t stride,
+    double *values, size_t values_stride) {
+    double block[4 * 8];
     const size_t whole = count - count % 8;
     for (size_t s = 0; s < whole; s += 8) {
-        four_lanes_uint64(x + s, stride, block);
+        four_lanes_float64(x + s, stride, block);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 8; ++lane) {
                 values[result * values_stride + s + lane] = block[result * 8 + lane];
             }
     }
     for (size_t s = whole; s < count; ++s)
-        four_run_uint64(x + s, stride, values + s, values_stride, 1);
+        four_run_float64(x + s, stride, values + s, values_stride, 1);
 }
 
-NSC_FUNCTION void four_rows_uint64(const uint64_t *x, size_t count, size_t stride,
-    uint64_t *values) {
-    uint64_t in[4 * 8], block[4 * 8];
+NSC_FUNCTION void four_rows_float64(const double *x, size_t count, size_t stride,
+    double *values) {
+    double in[4 * 8], block[4 * 8];
     const size_t whole = count - count % 8;
     for (size_t s = 0; s < whole; s += 8) {
-        four_turn_uint64(x + s * stride, stride, in);
-        four_lanes_uint64(in, 8, block);
+        four_turn_float64(x + s * stride, stride, in);
+        four_lanes_float64(in, 8, block);
         for (size_t lane = 0; lane < 8; ++lane)
             for (size_t result = 0; result < 4; ++result) {
                 values[(s + lane) * 4 + result] = block[result * 8 + lane];
             }
     }
     for (size_t s = whole; s < count; ++s)
-        four_uint64(x + s * stride, values + s * 4);
+        four_float64(x + s * stride, values + s * 4);
 }
 
 /* Sort `lanes` samples: value w of sample s is x[w * stride + s]. All are read before results are written. */
-NSC_INLINE void four_run_indices_uint64(const uint64_t *x, size_t stride, uint64_t *values,
+NSC_INLINE void four_run_indices_float64(const double *x, size_t stride, double *values,
     size_t values_stride, uint32_t *indices, size_t lanes) {
     for (size_t lane = 0; lane < lanes; ++lane) {
         four_pair w[4];
-#define NSC_INPUT(wire) w[wire] = four_item_uint64(x[wire * stride + lane], (uint32_t)wire);
+#define NSC_INPUT(wire) w[wire] = four_item_float64(x[wire * stride + lane], (uint32_t)wire);
 #define NSC_ORDER(lo, hi) four_order_pair(&w[lo], &w[hi], lanes == 1);
 #define NSC_OUTPUT(result, wire) \
-    indices[result * values_stride + lane] = four_index_uint64(w[wire]); \
-    values[result * values_stride + lane] = four_item_value_uint64(w[wire]);
+    indices[result * values_stride + lane] = four_index_float64(w[wire]); \
+    values[result * values_stride + lane] = four_item_value_float64(w[wire]);
         NSC_INPUTS(NSC_INPUT)
         NSC_COMPARATORS(NSC_ORDER)
         NSC_OUTPUTS(NSC_OUTPUT)
@@ -560,22 +244,22 @@ NSC_INLINE void four_run_indices_uint64(const uint64_t *x, size_t stride, uint64
 }
 
 /* 8 samples at a time, which compilers make vectors of. */
-NSC_FUNCTION void four_lanes_indices_uint64(const uint64_t *x, size_t stride,
-    uint64_t *NSC_RESTRICT values, uint32_t *NSC_RESTRICT indices) {
-    four_run_indices_uint64(x, stride, values, 8, indices, 8);
+NSC_FUNCTION void four_lanes_indices_float64(const double *x, size_t stride,
+    double *NSC_RESTRICT values, uint32_t *NSC_RESTRICT indices) {
+    four_run_indices_float64(x, stride, values, 8, indices, 8);
 }
 
-NSC_FUNCTION void four_indices_uint64(const uint64_t *x, uint64_t *values, uint32_t *indices) {
-    four_run_indices_uint64(x, 1, values, 1, indices, 1);
+NSC_FUNCTION void four_indices_float64(const double *x, double *values, uint32_t *indices) {
+    four_run_indices_float64(x, 1, values, 1, indices, 1);
 }
 
-NSC_FUNCTION void four_columns_indices_uint64(const uint64_t *x, size_t count, size_t stride,
-    uint64_t *values, size_t values_stride, uint32_t *indices) {
-    uint64_t block[4 * 8];
+NSC_FUNCTION void four_columns_indices_float64(const double *x, size_t count, size_t stride,
+    double *values, size_t values_stride, uint32_t *indices) {
+    double block[4 * 8];
     uint32_t places[4 * 8];
     const size_t whole = count - count % 8;
     for (size_t s = 0; s < whole; s += 8) {
-        four_lanes_indices_uint64(x + s, stride, block, places);
+        four_lanes_indices_float64(x + s, stride, block, places);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 8; ++lane) {
                 values[result * values_stride + s + lane] = block[result * 8 + lane];
@@ -583,17 +267,17 @@ NSC_FUNCTION void four_columns_indices_uint64(const uint64_t *x, size_t count, s
             }
     }
     for (size_t s = whole; s < count; ++s)
-        four_run_indices_uint64(x + s, stride, values + s, values_stride, indices + s, 1);
+        four_run_indices_float64(x + s, stride, values + s, values_stride, indices + s, 1);
 }
 
-NSC_FUNCTION void four_rows_indices_uint64(const uint64_t *x, size_t count, size_t stride,
-    uint64_t *values, uint32_t *indices) {
-    uint64_t in[4 * 8], block[4 * 8];
+NSC_FUNCTION void four_rows_indices_float64(const double *x, size_t count, size_t stride,
+    double *values, uint32_t *indices) {
+    double in[4 * 8], block[4 * 8];
     uint32_t places[4 * 8];
     const size_t whole = count - count % 8;
     for (size_t s = 0; s < whole; s += 8) {
-        four_turn_uint64(x + s * stride, stride, in);
-        four_lanes_indices_uint64(in, 8, block, places);
+        four_turn_float64(x + s * stride, stride, in);
+        four_lanes_indices_float64(in, 8, block, places);
         for (size_t lane = 0; lane < 8; ++lane)
             for (size_t result = 0; result < 4; ++result) {
                 values[(s + lane) * 4 + result] = block[result * 8 + lane];
@@ -601,12 +285,12 @@ NSC_FUNCTION void four_rows_indices_uint64(const uint64_t *x, size_t count, size
             }
     }
     for (size_t s = whole; s < count; ++s)
-        four_indices_uint64(x + s * stride, values + s * 4, indices + s * 4);
+        four_indices_float64(x + s * stride, values + s * 4, indices + s * 4);
 }
 
 #undef NSC_AT_RUN_TIME
-#undef NSC_BIT_CAST
 #undef NSC_CONSTEXPR
+#undef NSC_COPY
 #undef NSC_FUNCTION
 #undef NSC_INLINE
 #undef NSC_RESTRICT
