@@ -34,6 +34,13 @@ _LOSSES = ("loss", "cross_entropy", "binary_cross_entropy")
 _LEAST_LOSS = 0.01
 
 
+class LayerOptions(Options, total=False):
+    """Options of layers by name: how steep the network is, then options of `nsc.compile`."""
+
+    steepness: float | None
+    learnable: bool
+
+
 class Layer(torch.nn.Module, Generic[AnyOperator]):
     """An operator, or sizes of it, and the steepness.
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from nsc.api import Options
 from nsc.compiler.describe import Named
-from nsc.nn.functional.entries import check_known
+from nsc.nn.functional.entries import SampleOptions, check_known
 from nsc.nn.functional.ranking import GAINS, LINKS, WAYS, list_rank_loss
-from nsc.nn.layer import SortingLayer, watch
+from nsc.nn.layer import LayerOptions, SortingLayer, watch
 from nsc.operators.samples import Lengths, Mask
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_reduction
@@ -19,6 +18,12 @@ from nsc.sizes import Sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+class RankingOptions(LayerOptions, total=False):
+    """Options of losses of rankings by name: a reduction over samples, then options of layers."""
+
+    reduction: str
 
 
 class RankingLoss(SortingLayer):
@@ -32,12 +37,10 @@ class RankingLoss(SortingLayer):
         n: int | None = None,
         *,
         reduction: str = "mean",
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[LayerOptions],
     ) -> None:
         check_reduction(type(self).__name__, reduction)
-        super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
+        super().__init__(network, n, **options)
         self.reduction = reduction
 
     def forward(
@@ -79,29 +82,19 @@ class SpearmanLoss(RankingLoss):
       gradient.
 
     The loss has the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
-    float32. A NaN among the scores of a sample makes its loss NaN. A module that is converted to another
-    dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
+    float32. A NaN among the scores of a sample makes its loss NaN.
 
     Cost per sample: a `Sorter.rank`, O(size), and an exact sort of the target.
 
     Args:
-        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, which
-            may change from call to call, and lists of every kind: see `Sizes`.
         reduction: over samples: "mean", over the samples that count, 0 if none counts; "sum"; or "none" for
             the loss of each sample, times its weight.
-        steepness: in units of a score^(λ − 1); None: 2 × depth; without n 2 × the depth of the network of
-            a call's size.
-        learnable: whether the steepness is a parameter, as in `SortingNetwork`.
-        options: further options of `nsc.compile`, such as relaxation.
+        network, n, steepness, learnable, options: as in `SortingNetwork`.
 
     Raises:
-        OperandError: an unknown reduction, a steepness that is no finite number above 0, no steepness for a
-            learnable one without n, or options beside a Sorter or Sizes, which are compiled already. In a
-            call: a target, weight, lengths or mask that does not fit, or a NaN in the target, which is found
-            in plain tensors of the CPU alone.
-        OperandTypeError: a Selector, or a learnable that is no bool. In a call: an argument of another type.
-        NscError: what `nsc.compile` raises.
+        OperandError: an unknown reduction. In a call: a target, weight, lengths or mask that does not fit, or
+            a NaN in the target, which is found in plain tensors of the CPU alone.
+        NscError: as in `SortingNetwork`.
 
     Source: C. Spearman 1904; soft ranks in it as in the label ranking of Blondel et al., Fast Differentiable
     Sorting and Ranking, ICML 2020, with their own relaxation.
@@ -183,14 +176,11 @@ class NDCGLoss(RankingLoss):
         k: int | None = None,
         by: str = "route",
         gain: str = "exponential",
-        reduction: str = "mean",
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[RankingOptions],
     ) -> None:
         check_known("NDCGLoss", "by", by, WAYS)
         check_known("NDCGLoss", "gain", gain, GAINS)
-        super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
+        super().__init__(network, n, **options)
         self.k = None if k is None else self._k(k)
         self.by, self.gain = by, gain
 
@@ -225,12 +215,9 @@ class PrecisionAtK(RankingLoss):
         n: int | None = None,
         *,
         k: int,
-        reduction: str = "mean",
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[RankingOptions],
     ) -> None:
-        super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
+        super().__init__(network, n, **options)
         self.k = self._k(k)
 
 
@@ -272,12 +259,9 @@ class MRRLoss(RankingLoss):
         n: int | None = None,
         *,
         k: int | None = None,
-        reduction: str = "mean",
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[RankingOptions],
     ) -> None:
-        super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
+        super().__init__(network, n, **options)
         self.k = None if k is None else self._k(k)
 
 
@@ -335,16 +319,8 @@ class ListRankLoss(torch.nn.Module):
         mask: Mask = None,
     ) -> Tensor:
         """Return the loss; see `nsc.nn.functional.list_rank_loss`."""
-        return list_rank_loss(
-            scores,
-            relevance,
-            link=self.link,
-            weight=weight,
-            reduction=self.reduction,
-            dim=dim,
-            lengths=lengths,
-            mask=mask,
-        )
+        options: SampleOptions = {"weight": weight, "dim": dim, "lengths": lengths, "mask": mask}
+        return list_rank_loss(scores, relevance, link=self.link, reduction=self.reduction, **options)
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from nsc.api import Options
 from nsc.arguments import flag, real
 from nsc.compiler.describe import Named
 from nsc.errors import OperandTypeError
 from nsc.nn.functional.entries import check_known
 from nsc.nn.functional.statistics import RULES, levels_of, proportion_of
-from nsc.nn.layer import SortingLayer
+from nsc.nn.layer import LayerOptions, SortingLayer
 from nsc.operators.samples import Lengths, Mask
 from nsc.operators.sorter import Sorter
 from nsc.sizes import Sizes
@@ -42,29 +41,20 @@ class Quantile(_Statistic):
     A call takes x (…, n), and by name `dim`, the axis of x, and `lengths` or `mask`, which entries take part,
     as in `Sorter`. The result has the dtype of x, and the shape of x without the axis; several q make a new
     axis in front. float16 and bfloat16 are computed in float32. The result is NaN for a sample without
-    entries, and for one with a NaN. Entries that take no part have no gradient. A module that is converted to
-    another dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
+    entries, and for one with a NaN. Entries that take no part have no gradient.
 
     Cost per sample: a `Sorter.sort`, O(size). `SelectionNetwork` needs fewer comparators for few ranks.
 
     Args:
-        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, which
-            may change from call to call, and lists of every kind: see `Sizes`.
         q: in 0 … 1, one number or several.
         interpolation: one of these rules.
-        steepness: in units of x^(λ − 1); None: 2 × depth; without n 2 × the depth of the network of a
-            call's size.
-        learnable: whether the steepness is a parameter, as in `SortingNetwork`.
-        options: further options of `nsc.compile`, such as relaxation.
+        network, n, steepness, learnable, options: as in `SortingNetwork`.
 
     Raises:
-        OperandError: a q outside of 0 … 1, or none; no such interpolation; a steepness that is no finite
-            number above 0; no steepness for a learnable one without n; or options beside a Sorter or Sizes,
-            which are compiled already. In a call: no such axis, or lengths or a mask that do not fit.
-        OperandTypeError: a q that is no number, a Selector, or a learnable that is no bool. In a call: an
-            argument of another type.
-        NscError: what `nsc.compile` raises.
+        OperandError: a q outside of 0 … 1, or none; no such interpolation. In a call: no such axis, or
+            lengths or a mask that do not fit.
+        OperandTypeError: a q that is no number. In a call: an argument of another type.
+        NscError: as in `SortingNetwork`.
 
     >>> import torch
     >>> quartiles = Quantile("bitonic", 5, q=(0.25, 0.75), steepness=50.0)
@@ -82,13 +72,11 @@ class Quantile(_Statistic):
         *,
         q: float | Sequence[float],
         interpolation: str = "linear",
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[LayerOptions],
     ) -> None:
         levels = levels_of("Quantile", q)
         check_known("Quantile", "interpolation", interpolation, RULES)
-        super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
+        super().__init__(network, n, **options)
         self.q: float | tuple[float, ...] = levels if real(q) is None else levels[0]
         self.interpolation = interpolation
 
@@ -135,12 +123,10 @@ class TrimmedMean(_Statistic):
         n: int | None = None,
         *,
         proportion: float,
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[LayerOptions],
     ) -> None:
         share = proportion_of("TrimmedMean", proportion)
-        super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
+        super().__init__(network, n, **options)
         self.proportion = share
 
 
@@ -204,10 +190,8 @@ class SoftTopK(_Statistic):
         *,
         k: int,
         straight_through: bool = False,
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[LayerOptions],
     ) -> None:
-        super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
+        super().__init__(network, n, **options)
         self.k = self._k(k)
         self.straight_through = flag("straight_through", straight_through, OperandTypeError)

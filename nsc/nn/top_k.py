@@ -49,8 +49,7 @@ class TopKCrossEntropy(Layer[Selector]):
     The network selects the top len(p_k) alone. The gradient is the derivative of the value, and finite for
     finite logits; bfloat16 and float16 are computed in float32. An error-free network (`error_free=True`) has
     the gradient of the soft one; for float16 logits near ±6e4 it can exceed the range of float16. A NaN among
-    the logits that are compared makes the loss NaN. A module that is converted to another dtype, as by
-    `.double()`, or moved to a GPU, compiles its network for it too.
+    the logits that are compared makes the loss NaN.
 
     Cost per sample: O(len(p_k) · size of the network); m bounds the size where there are many classes.
 
@@ -69,17 +68,14 @@ class TopKCrossEntropy(Layer[Selector]):
             - "cross_entropy": q has the terms j > 0 alone. The loss is p_k[0] times the cross entropy of the
               compared logits plus p_k[1] + p_k[2] + … times the formula's loss.
         reduction: "mean", "sum", or "none" for the loss of each label.
-        steepness: in units of the logits^(λ − 1); None: 2 × depth.
-        learnable: whether the steepness is a parameter, as in `SortingNetwork`.
-        options: further options of `nsc.compile`, such as relaxation.
+        steepness, learnable, options: as in `SelectionNetwork`.
 
     Raises:
-        OperandError: classes, p_k or m that do not fit, an unknown top1 or reduction, a steepness that is no
-            finite number above 0, a Selector of other ranks, or options beside a Selector.
-        OperandTypeError: a classes or m that is no integer, a p_k that is no list of numbers, a Sorter, or a
-            learnable that is no bool.
+        OperandError: classes, p_k or m that do not fit, an unknown top1 or reduction, or a Selector of other
+            ranks.
+        OperandTypeError: a classes or m that is no integer, a p_k that is no list of numbers, or a Sorter.
         LoweringError: select among the options; p_k determines it.
-        NscError: what `nsc.compile` raises.
+        NscError: as in `SelectionNetwork`.
 
     Source: Petersen et al., Differentiable Top-k Classification Learning, ICML 2022; the floor and m as in
     the authors' package difftopk 0.2.0.

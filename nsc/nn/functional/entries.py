@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
@@ -20,6 +20,23 @@ from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.sizes import Sizes, sorter_for, wires_of
 from nsc.wording import argument
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class EntryOptions(TypedDict, total=False):
+    """Options of statistics: the axis of x, and which entries take part; see `Sorter`."""
+
+    dim: int
+    lengths: Lengths
+    mask: Mask
+
+
+class SampleOptions(EntryOptions, total=False):
+    """Options of losses: also the weight of each sample, of the shape of x without the axis."""
+
+    weight: Tensor | None
+
 
 class Entries(NamedTuple):
     """The entries of a call's samples that take part, in front of the others.
@@ -27,16 +44,18 @@ class Entries(NamedTuple):
     Attributes:
         x: as users pass it; lists of different lengths are padded.
         arrangement: the call's arrangement; it has lists.
-        lists: which entries take part; all, if the call names none.
+        counts: (…), how many entries each sample has.
+        is_entry: (…, n), which places have an entry, and which ranks there are.
         keys: (…, n), the entries, then +∞; float32 at least.
-        lengths: (…), how many entries each sample has, for the sorter's methods; None: all, in all samples.
+        lengths: the counts, for the sorter's methods; None: all entries take part, in all samples.
         operator: the sorter of the keys; None: they are not sorted.
         ragged: what x was, if users passed lists of different lengths.
     """
 
     x: Tensor
     arrangement: Arrangement
-    lists: Lists
+    counts: Tensor
+    is_entry: Tensor
     keys: Tensor
     lengths: Lengths
     operator: Sorter | None
@@ -47,10 +66,6 @@ class Entries(NamedTuple):
         """The sorter of the keys."""
         assert self.operator is not None
         return self.operator
-
-    def in_front(self, operand: Tensor) -> Tensor:
-        """Return an operand of the shape of x with its entries in front, then 0."""
-        return self.arrangement.at_end(operand, 0)
 
 
 def check_operator(caller: str, operator: object) -> None:
@@ -76,7 +91,13 @@ def check_known(caller: str, name: str, value: object, known: Collection[str]) -
 
 
 def entries_of(
-    caller: str, operator: Sorter | Sizes | None, name: str, x: Any, dim: int, lengths: Lengths, mask: Mask
+    caller: str,
+    operator: Sorter | Sizes | None,
+    name: str,
+    x: Any,
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
 ) -> Entries:
     """Check an operator and the tensors of a call, and return its entries.
 
@@ -118,38 +139,28 @@ def entries_of(
     lengths = None if arrangement.lists is None else lists.counts
     arrangement = arrangement._replace(lists=lists)
     keys = cast(arrangement.keys(x), torch.promote_types(x.dtype, torch.float32))
-    return Entries(x, arrangement, lists, keys, lengths, sorter, ragged)
+    return Entries(x, arrangement, lists.counts, lists.is_entry, keys, lengths, sorter, ragged)
 
 
 class Labelled(NamedTuple):
     """The entries of a call of a loss, with their labels.
 
     Attributes:
-        entries: the entries of the scores.
+        x, operator, keys, lengths, counts, is_entry: of the scores, as in `Entries`.
         labels: (…, n), their targets or relevances in float64, then 0.
         weight: (…), the weight of each sample; None: all the same.
         reduction: over samples.
     """
 
-    entries: Entries
+    x: Tensor
+    operator: Sorter | None
+    keys: Tensor
+    lengths: Lengths
+    counts: Tensor
+    is_entry: Tensor
     labels: Tensor
     weight: Tensor | None
     reduction: str
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The dtype that a loss is computed in."""
-        return self.entries.keys.dtype
-
-    @property
-    def counts(self) -> Tensor:
-        """How many entries each sample has, (…)."""
-        return self.entries.lists.counts
-
-    @property
-    def is_entry(self) -> Tensor:
-        """Which places have an entry, and which ranks there are, (…, n)."""
-        return self.entries.lists.is_entry
 
     @property
     def positions(self) -> Tensor:
@@ -166,19 +177,21 @@ class Labelled(NamedTuple):
 
     def routed(self, column: Tensor, steepness: Steepness) -> Tensor:
         """Return a column (…, n) sorted by the scores, 0 at ranks that a sample does not have."""
-        keys, lengths = self.entries.keys, self.entries.lengths
-        return self.entries.sorter.route(keys, column.unsqueeze(-1), steepness, lengths=lengths).squeeze(-1)
+        assert self.operator is not None
+        column = column.unsqueeze(-1)
+        return self.operator.route(self.keys, column, steepness, lengths=self.lengths).squeeze(-1)
 
     def soft_ranks(self, steepness: Steepness) -> Tensor:
         """Return the soft ranks of the scores, (…, n), 0 where there is no entry."""
-        return self.entries.sorter.rank(self.entries.keys, steepness, lengths=self.entries.lengths)
+        assert self.operator is not None
+        return self.operator.rank(self.keys, steepness, lengths=self.lengths)
 
     def loss(self, losses: Tensor, is_counted: Tensor) -> Tensor:
         """Return the losses (…) of samples, reduced as users ask; a sample that does not count has 0."""
         weight = is_counted.to(losses.dtype)
         if self.weight is not None:
             weight = weight * self.weight
-        return reduced(losses, weight, self.reduction, self.entries.x)
+        return reduced(losses, weight, self.reduction, self.x)
 
 
 def labelled(
@@ -187,43 +200,35 @@ def labelled(
     scores: Tensor,
     name: str,
     labels: Tensor,
-    weight: Tensor | None,
     reduction: str,
-    dim: int,
-    lengths: Lengths,
-    mask: Mask,
+    *,
+    weight: Tensor | None = None,
+    **options: Unpack[EntryOptions],
 ) -> Labelled:
     """Check what all losses take; `name` names the labels."""
-    entries = entries_of(caller, operator, "scores", scores, dim, lengths, mask)
+    entries = entries_of(caller, operator, "scores", scores, **options)
     scores = entries.x
     if entries.ragged is not None:
         labels = entries.ragged.rows_of(caller, name, labels)
     check_labels(caller, scores, name, labels, takes_bool=True)
     check_reduction(caller, reduction)
-    leading = entries.keys.shape[:-1]
     if weight is not None:
-        check_weight(caller, scores, weight, leading)
-    moved = entries.in_front(labels.detach().double())
+        check_weight(caller, scores, weight, entries.keys.shape[:-1])
+    keys, moved = entries.keys, entries.arrangement.at_end(labels.detach().double(), 0)
     if entries.operator is not None:
-        entries, moved = _spread(entries, moved)
+        # In a fixed order, in which neighbours of a list lie far apart: some networks leave equal scores
+        # about where they are. A model that says nothing would look good, or bad, on a list that is stored by
+        # its relevance, and learn from that.
+        order = kept_or_new(_order, keys, keys.shape[-1])
+        keys, moved = (each.index_select(-1, order) for each in (keys, moved))
+        if entries.lengths is not None:
+            lists = lists_of("", keys, None, entries.is_entry.index_select(-1, order))
+            assert lists is not None
+            keys, moved = lists.in_front(keys, math.inf), lists.in_front(moved, 0)
     if _is_seen(moved) and bool(moved.isnan().any()):
         raise OperandError(f"{caller}: {name} must hold numbers, got NaN")
-    return Labelled(entries, moved, weight, reduction)
-
-
-def _spread(entries: Entries, labels: Tensor) -> tuple[Entries, Tensor]:
-    """Return entries and their labels in a fixed order, in which neighbours of a list lie far apart.
-
-    Some networks leave equal scores about where they are. Then a model that says nothing would look good, or
-    bad, on a list that is stored by its relevance, and learn from that.
-    """
-    order = kept_or_new(_order, entries.keys, entries.keys.shape[-1])
-    keys, labels = (each.index_select(-1, order) for each in (entries.keys, labels))
-    if entries.lengths is not None:
-        lists = lists_of("", keys, None, entries.lists.is_entry.index_select(-1, order))
-        assert lists is not None
-        keys, labels = lists.in_front(keys, math.inf), lists.in_front(labels, 0)
-    return entries._replace(keys=keys), labels
+    given = (scores, entries.operator, keys, entries.lengths, entries.counts, entries.is_entry)
+    return Labelled(*given, moved, weight, reduction)
 
 
 def _order(device: torch.device, n: int) -> Tensor:

@@ -28,17 +28,21 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from nsc.nn.functional.entries import check_known, labelled
+from nsc.nn.functional.entries import SampleOptions, check_known, labelled
 from nsc.operators.operands import Steepness, k_of
-from nsc.operators.samples import Lengths, Mask, by_samples
+from nsc.operators.samples import by_samples
 from nsc.operators.sharding import Axes
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import rank_intervals
 from nsc.sizes import Sizes, most_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # By the name of a gain: what items are worth by their relevance, in units that no relevance overflows. The
 # second argument is the highest relevance.
@@ -61,19 +65,13 @@ def spearman_loss(
     target: Tensor,
     steepness: Steepness = None,
     *,
-    weight: Tensor | None = None,
     reduction: str = "mean",
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[SampleOptions],
 ) -> Tensor:
     """Return 1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
 
-    Ties, samples without a correlation, NaN, other arguments and cost are as in `nsc.nn.SpearmanLoss`.
-
-    Raises:
-        OperandError: a target, weight, lengths or mask that does not fit, or no such reduction or axis.
-        OperandTypeError: an argument of another type.
+    Ties, samples without a correlation, NaN, errors, other arguments and cost are as in
+    `nsc.nn.SpearmanLoss`.
 
     >>> import nsc, torch
     >>> op, target = nsc.compile("bitonic", 4), torch.tensor([10.0, 30.0, 20.0, 40.0])
@@ -81,13 +79,11 @@ def spearman_loss(
     >>> spearman_loss(op, scores, target.expand(2, 4), 50.0, reduction="none").round(decimals=2)
     tensor([0., 2.])
     """
-    call = labelled(
-        "spearman_loss", operator, scores, "target", target, weight, reduction, dim, lengths, mask
-    )
-    counts = call.counts.to(call.dtype)
+    call = labelled("spearman_loss", operator, scores, "target", target, reduction, **options)
+    counts = call.counts.to(call.keys.dtype)
     middle = (counts.unsqueeze(-1) - 1) / 2
     first, last = rank_intervals(call.labels, call.is_entry)
-    exact = torch.where(call.is_entry, (first + last).to(call.dtype) / 2 - middle, 0)
+    exact = torch.where(call.is_entry, (first + last).to(call.keys.dtype) / 2 - middle, 0)
     soft = torch.where(call.is_entry, call.soft_ranks(steepness) - middle, 0)
     # The sum of the squares of ranks that all differ.
     most = (counts.pow(3) - counts) / 12
@@ -107,21 +103,13 @@ def ndcg_loss(
     k: int | None = None,
     by: str = "route",
     gain: str = "exponential",
-    weight: Tensor | None = None,
     reduction: str = "mean",
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[SampleOptions],
 ) -> Tensor:
     """Return 1 - the expected NDCG, normalised discounted cumulative gain, of the relaxed order.
 
     Positions beyond k count nothing; None: all count. `by`, "route" or "ranks", `gain`, "exponential" or
-    "linear", samples without a gain, NaN, other arguments and cost are as in `nsc.nn.NDCGLoss`.
-
-    Raises:
-        OperandError: a relevance that is negative or does not fit, a k outside 1 … n, no such way, gain,
-            reduction or axis, or a weight, lengths or mask that does not fit.
-        OperandTypeError: an argument of another type.
+    "linear", samples without a gain, NaN, errors, other arguments and cost are as in `nsc.nn.NDCGLoss`.
 
     >>> import nsc, torch
     >>> op, relevance = nsc.compile("bitonic", 4), torch.tensor([0, 1, 0, 2])
@@ -131,9 +119,7 @@ def ndcg_loss(
     """
     check_known("ndcg_loss", "by", by, WAYS)
     check_known("ndcg_loss", "gain", gain, GAINS)
-    call = labelled(
-        "ndcg_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
-    )
+    call = labelled("ndcg_loss", operator, scores, "relevance", relevance, reduction, **options)
     call.check_relevance("ndcg_loss")
     cut = _cut("ndcg_loss", k, operator, call.labels)
     gains = GAINS[gain](call.labels, call.labels.amax(-1, keepdim=True))
@@ -141,7 +127,7 @@ def ndcg_loss(
     places = torch.arange(1, gains.shape[-1] + 1, device=gains.device)
     ideal = (ordered * _discounts(places, cut, gains)).sum(-1)
     has_gain = ideal > 0
-    gains = (gains / torch.where(has_gain, ideal, 1).unsqueeze(-1)).to(call.dtype)
+    gains = (gains / torch.where(has_gain, ideal, 1).unsqueeze(-1)).to(call.keys.dtype)
     if by == "route":
         terms = call.routed(gains, steepness) * _discounts(call.positions, cut, gains)
     else:
@@ -158,32 +144,23 @@ def precision_at_k_loss(
     steepness: Steepness = None,
     *,
     k: int,
-    weight: Tensor | None = None,
     reduction: str = "mean",
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[SampleOptions],
 ) -> Tensor:
     """Return 1 - the expected share of relevant items among the first k.
 
-    An item is relevant if its relevance is above 0, or True. Samples of fewer than k entries, NaN, other
-    arguments and cost are as in `nsc.nn.PrecisionAtK`.
-
-    Raises:
-        OperandError: a k outside 1 … n; or as in `ndcg_loss`.
-        OperandTypeError: an argument of another type.
+    An item is relevant if its relevance is above 0, or True. Samples of fewer than k entries, NaN, errors,
+    other arguments and cost are as in `nsc.nn.PrecisionAtK`.
 
     >>> import nsc, torch
     >>> op, relevance = nsc.compile("bitonic", 4), torch.tensor([0, 1, 0, 1])
     >>> precision_at_k_loss(op, torch.tensor([1.0, 3.0, 4.0, 5.0]), relevance, 50.0, k=2).round(decimals=2)
     tensor(0.5000)
     """
-    call = labelled(
-        "precision_at_k_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
-    )
+    call = labelled("precision_at_k_loss", operator, scores, "relevance", relevance, reduction, **options)
     call.check_relevance("precision_at_k_loss")
     cut = _cut("precision_at_k_loss", k, operator, call.labels)
-    routed = call.routed((call.labels > 0).to(call.dtype), steepness)
+    routed = call.routed((call.labels > 0).to(call.keys.dtype), steepness)
     found = torch.where(call.positions <= cut, routed, 0).sum(-1)
     return call.loss(1 - found / float(k), call.counts > 0)
 
@@ -196,35 +173,26 @@ def mrr_loss(
     steepness: Steepness = None,
     *,
     k: int | None = None,
-    weight: Tensor | None = None,
     reduction: str = "mean",
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[SampleOptions],
 ) -> Tensor:
     """Return 1 - the expected reciprocal of the position of the first relevant item.
 
     An item is relevant if its relevance is above 0, or True. Positions beyond k count nothing; None: all
-    count. The formula, samples without a relevant item, NaN, other arguments and cost are as in
+    count. The formula, samples without a relevant item, NaN, errors, other arguments and cost are as in
     `nsc.nn.MRRLoss`.
-
-    Raises:
-        OperandError: a k outside 1 … n; or as in `ndcg_loss`.
-        OperandTypeError: an argument of another type.
 
     >>> import nsc, torch
     >>> op, relevance = nsc.compile("bitonic", 4), torch.tensor([True, False, True, False])
     >>> mrr_loss(op, torch.tensor([1.0, 4.0, 3.0, 2.0]), relevance, 50.0).round(decimals=2)
     tensor(0.5000)
     """
-    call = labelled(
-        "mrr_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
-    )
+    call = labelled("mrr_loss", operator, scores, "relevance", relevance, reduction, **options)
     call.check_relevance("mrr_loss")
     cut = _cut("mrr_loss", k, operator, call.labels)
     is_relevant = call.labels > 0
     # From the top. Ranks that a sample does not have come first, and nobody stops there.
-    stops = call.routed(is_relevant.to(call.dtype), steepness).flip(-1)
+    stops = call.routed(is_relevant.to(call.keys.dtype), steepness).flip(-1)
     positions = call.positions.flip(-1)
     goes_on = torch.cat([torch.ones_like(stops[..., :1]), (1 - stops[..., :-1]).cumprod(-1)], -1)
     counted = (positions >= 1) & (positions <= cut)
@@ -238,21 +206,13 @@ def list_rank_loss(
     relevance: Tensor,
     *,
     link: str = "logistic",
-    weight: Tensor | None = None,
     reduction: str = "mean",
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[SampleOptions],
 ) -> Tensor:
     """Return the cross entropy of the top-one probabilities of scores against the relevances'.
 
     The link is "logistic" for ListRank, "identity" for ListNet. A relevance may be any number but NaN. The
-    formula, samples without entries, NaN, other arguments and cost are as in `nsc.nn.ListRankLoss`.
-
-    Raises:
-        OperandError: no such link, reduction or axis, or a relevance, weight, lengths or mask that does not
-            fit.
-        OperandTypeError: an argument of another type.
+    formula, samples without entries, NaN, errors, other arguments and cost are as in `nsc.nn.ListRankLoss`.
 
     >>> import torch
     >>> scores = torch.tensor([[1.0, 2.0, 1.0, 4.0], [4.0, 2.0, 4.0, 1.0]])
@@ -261,16 +221,14 @@ def list_rank_loss(
     tensor([0.6700, 3.4300])
     """
     check_known("list_rank_loss", "link", link, LINKS)
-    call = labelled(
-        "list_rank_loss", None, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
-    )
+    call = labelled("list_rank_loss", None, scores, "relevance", relevance, reduction, **options)
     has_entry = call.counts > 0
     # All places of a sample without entries count, so that it has no loss, and no gradient that is NaN.
     counts = call.is_entry | ~has_entry.unsqueeze(-1)
-    linked = LINKS[link](torch.where(call.is_entry, call.entries.keys, 0))
+    linked = LINKS[link](torch.where(call.is_entry, call.keys, 0))
     score_logs = torch.where(counts, linked, -math.inf).log_softmax(-1)
     finite = call.labels.clamp(-sys.float_info.max, sys.float_info.max)  # ∞ - ∞ would be NaN
-    label_shares = torch.where(counts, finite, -math.inf).softmax(-1).to(call.dtype)
+    label_shares = torch.where(counts, finite, -math.inf).softmax(-1).to(call.keys.dtype)
     losses = -(label_shares * torch.where(counts, score_logs, 0)).sum(-1)
     return call.loss(torch.where(has_entry, losses, 0), has_entry)
 

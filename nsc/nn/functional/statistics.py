@@ -16,19 +16,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from nsc.arguments import real
 from nsc.errors import OperandError, OperandTypeError
-from nsc.nn.functional.entries import Entries, check_known, check_operator, entries_of
+from nsc.nn.functional.entries import Entries, EntryOptions, check_known, check_operator, entries_of
 from nsc.operators.operands import Steepness
-from nsc.operators.samples import Lengths, Mask, by_samples
+from nsc.operators.samples import by_samples
 from nsc.operators.sharding import Axes
 from nsc.operators.sorter import Sorter
 from nsc.sizes import Sizes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class _Rule(NamedTuple):
@@ -63,19 +66,12 @@ def quantile(
     steepness: Steepness = None,
     *,
     interpolation: str = "linear",
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[EntryOptions],
 ) -> Tensor:
     """Return quantiles of the relaxed sorted values, by torch.quantile's rules.
 
     Several q make a new axis in front. The interpolations, "linear", "lower", "higher", "nearest" and
-    "midpoint", other arguments, NaN and cost are as in `nsc.nn.Quantile`.
-
-    Raises:
-        OperandError: a q outside of 0 … 1, or none; no such interpolation or axis; or lengths or a mask that
-            do not fit.
-        OperandTypeError: an argument of another type.
+    "midpoint", other arguments, errors, NaN and cost are as in `nsc.nn.Quantile`.
 
     >>> import nsc, torch
     >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 8.0])
@@ -84,9 +80,9 @@ def quantile(
     """
     levels = levels_of("quantile", q)
     check_known("quantile", "interpolation", interpolation, RULES)
-    entries = entries_of("quantile", operator, "x", x, dim, lengths, mask)
+    entries = entries_of("quantile", operator, "x", x, **options)
     values = _sorted(entries, steepness)
-    last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
+    last = (entries.counts - 1).clamp_min(0).to(values.dtype)
     found = [_at(values, last * level, RULES[interpolation]) for level in levels]
     return _statistic(entries, found[0] if real(q) is not None else torch.stack(found))
 
@@ -96,25 +92,18 @@ def median(
     operator: Sorter | Sizes,
     x: Tensor,
     steepness: Steepness = None,
-    *,
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[EntryOptions],
 ) -> Tensor:
     """Return the median of the relaxed sorted values: for an even number the mean of the middle two.
 
-    Arguments, NaN and cost are as in `nsc.nn.Median`.
-
-    Raises:
-        OperandError: no such axis, or lengths or a mask that do not fit.
-        OperandTypeError: an argument of another type.
+    Arguments, errors, NaN and cost are as in `nsc.nn.Median`.
 
     >>> import nsc, torch
     >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 8.0])
     >>> median(op, x, steepness=50.0).round(decimals=2)
     tensor(3.)
     """
-    entries = entries_of("median", operator, "x", x, dim, lengths, mask)
+    entries = entries_of("median", operator, "x", x, **options)
     return _statistic(entries, _middle(entries, _sorted(entries, steepness)))
 
 
@@ -124,20 +113,12 @@ def trimmed_mean(
     x: Tensor,
     proportion: float,
     steepness: Steepness = None,
-    *,
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[EntryOptions],
 ) -> Tensor:
     """Return the mean of the relaxed sorted values without the smallest and the largest.
 
-    Among m entries int(proportion · m) are left out at each end. Other arguments, NaN and cost are as in
-    `nsc.nn.TrimmedMean`.
-
-    Raises:
-        OperandError: a proportion that is no number of at least 0 and below 1/2; no such axis; or lengths or
-            a mask that do not fit.
-        OperandTypeError: an argument of another type.
+    Among m entries int(proportion · m) are left out at each end. Other arguments, errors, NaN and cost are as
+    in `nsc.nn.TrimmedMean`.
 
     >>> import nsc, torch
     >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 800.0])
@@ -145,8 +126,8 @@ def trimmed_mean(
     tensor(3.)
     """
     share = proportion_of("trimmed_mean", proportion)
-    entries = entries_of("trimmed_mean", operator, "x", x, dim, lengths, mask)
-    values, counts = _sorted(entries, steepness), entries.lists.counts
+    entries = entries_of("trimmed_mean", operator, "x", x, **options)
+    values, counts = _sorted(entries, steepness), entries.counts
     cut = (counts.double() * share).long()
     ranks = torch.arange(values.shape[-1], device=values.device)
     is_kept = (ranks >= cut.unsqueeze(-1)) & (ranks < (counts - cut).unsqueeze(-1))
@@ -159,28 +140,21 @@ def median_absolute_deviation(
     operator: Sorter | Sizes,
     x: Tensor,
     steepness: Steepness = None,
-    *,
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[EntryOptions],
 ) -> Tensor:
     """Return the median of the distances from the median, both relaxed, at the same steepness.
 
-    Arguments, NaN and cost are as in `nsc.nn.MedianAbsoluteDeviation`.
-
-    Raises:
-        OperandError: no such axis, or lengths or a mask that do not fit.
-        OperandTypeError: an argument of another type.
+    Arguments, errors, NaN and cost are as in `nsc.nn.MedianAbsoluteDeviation`.
 
     >>> import nsc, torch
     >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 800.0])
     >>> median_absolute_deviation(op, x, steepness=50.0).round(decimals=2)
     tensor(1.5000)
     """
-    entries = entries_of("median_absolute_deviation", operator, "x", x, dim, lengths, mask)
+    entries = entries_of("median_absolute_deviation", operator, "x", x, **options)
     middle = _middle(entries, _sorted(entries, steepness))
     distances = (entries.keys - middle.unsqueeze(-1)).abs()
-    distant = entries._replace(keys=torch.where(entries.lists.is_entry, distances, math.inf))
+    distant = entries._replace(keys=torch.where(entries.is_entry, distances, math.inf))
     return _statistic(entries, _middle(entries, _sorted(distant, steepness)))
 
 
@@ -192,18 +166,12 @@ def soft_top_k(
     steepness: Steepness = None,
     *,
     straight_through: bool = False,
-    dim: int = -1,
-    lengths: Lengths = None,
-    mask: Mask = None,
+    **options: Unpack[EntryOptions],
 ) -> Tensor:
     """Return weights of the shape of x, in 0 … 1, that say how much of each value is among the k largest.
 
-    `straight_through`, ties, entries that take no part, NaN, other arguments and cost are as in
+    `straight_through`, ties, entries that take no part, NaN, errors, other arguments and cost are as in
     `nsc.nn.SoftTopK`.
-
-    Raises:
-        OperandError: a k outside of 1 … n; no such axis; or lengths or a mask that do not fit.
-        OperandTypeError: an argument of another type.
 
     >>> import nsc, torch
     >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 3.5])
@@ -213,9 +181,7 @@ def soft_top_k(
     tensor([1., 0., 0., 1.])
     """
     check_operator("soft_top_k", operator)
-    return operator.top_k_weights(
-        x, k, steepness, dim=dim, lengths=lengths, mask=mask, straight_through=straight_through
-    )
+    return operator.top_k_weights(x, k, steepness, straight_through=straight_through, **options)
 
 
 def levels_of(caller: str, q: object) -> tuple[float, ...]:
@@ -256,7 +222,7 @@ def _sorted(entries: Entries, steepness: Steepness) -> Tensor:
 
 def _middle(entries: Entries, values: Tensor) -> Tensor:
     """Return the medians of sorted values (…, n)."""
-    last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
+    last = (entries.counts - 1).clamp_min(0).to(values.dtype)
     return _at(values, last * 0.5, RULES["midpoint"])
 
 
@@ -276,4 +242,4 @@ def _gathered(values: Tensor, rank: Tensor) -> Tensor:
 
 def _statistic(entries: Entries, statistic: Tensor) -> Tensor:
     """Return a statistic in the dtype of x; NaN for samples without entries."""
-    return torch.where(entries.lists.counts > 0, statistic, math.nan).to(entries.x.dtype)
+    return torch.where(entries.counts > 0, statistic, math.nan).to(entries.x.dtype)
