@@ -12,7 +12,6 @@ ALWAYS = ("tests/test_rooms.py", "tests/test_wording.py")
 TESTS_OF = {
     "benchmarks/": ("tests/test_benchmarks.py",),
     "compiler/": ("tests/compiler/", "tests/test_networks.py"),
-    "compiler/deploy.py": ("tests/deploy/",),
     "compiler/header.py": ("tests/c/",),
     "docs/": ("tests/test_docs.py", "tests/test_contributing.py"),
     "examples/": ("tests/examples/",),
@@ -21,6 +20,7 @@ TESTS_OF = {
     "nsc/": ("tests/runtime/", "tests/test_api.py", "tests/test_walks.py"),
     "nsc/cli/": ("tests/cli/",),
     "nsc/deploying.py": ("tests/deploy/",),
+    "nsc/join/deploying.py": ("tests/deploy/",),
     "nsc/numpy/": ("tests/test_numpy",),
     "runtime/": ("tests/runtime/", "tests/test_walks.py"),
     "study/": ("tests/study/", "tests/test_networks.py"),

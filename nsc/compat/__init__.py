@@ -48,8 +48,7 @@ class DiffSortNet(Net):
         distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.
 
     Raises:
-        LoweringError: an unknown network (which is a NotImplementedError too), distribution or device, or two
-            distributions.
+        LoweringError: an unknown network, distribution or device, or two distributions.
         NetworkError: a size that no network has.
         VerificationError: a size for which diffsort's own network does not sort, such as bitonic 22, where
             `nsc.compile("bitonic", 22)` does.
@@ -86,7 +85,7 @@ class DiffSortNet(Net):
         """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.
 
         Raises:
-            OperandError: vectors that are not (batch, size), which is an AssertionError too.
+            OperandError: vectors that are not (batch, size).
             OperandTypeError: vectors that are no tensor.
         """
         self._check(vectors)

@@ -15,7 +15,7 @@ from torch import Tensor
 from nsc.arguments import flag, integer, is_name
 from nsc.compat.functional import operator_of, real_of, signed
 from nsc.compat.net import Net
-from nsc.compat.networks import NETWORKS, ShapeError, UnknownNameError
+from nsc.compat.networks import NETWORKS
 from nsc.compiler.network import Network
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.top_k import compared_of, losses_of, positive_of, weights_of
@@ -98,8 +98,7 @@ class DiffTopkNet(Net):
         distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.
 
     Raises:
-        LoweringError: an unknown network or distribution (which is a NotImplementedError too), device, or two
-            distributions; or a k below 1.
+        LoweringError: an unknown network, distribution or device, or two distributions; or a k below 1.
         OperandTypeError: a sparse that is no bool.
         NetworkError: a size that no network has.
         PropertyError: a k above the size.
@@ -147,14 +146,14 @@ class DiffTopkNet(Net):
         """Return None, and P (batch, size, k): column j is of the (k - j)-th largest value.
 
         Raises:
-            OperandError: vectors that are not (batch, size), which is an AssertionError too.
+            OperandError: vectors that are not (batch, size).
             OperandTypeError: vectors that are no tensor.
         """
         self._check(vectors)
         operator = operator_of(
             self._network,
             self._name,
-            self.distribution,  # type: ignore[arg-type]
+            self.distribution,
             self.art_lambda,
             real_of(vectors),
             vectors.device.type,
@@ -196,9 +195,8 @@ class TopKCrossEntropyLoss(torch.nn.Module):
 
     Raises:
         LoweringError: another method, such as "neuralsort" or "softsort", which are no networks, or another
-            distribution (which are NotImplementedErrors too), or device.
-        OperandError: weights, an m, a top1_mode or an n that do not fit. The first three are AssertionErrors
-            too.
+            distribution or device.
+        OperandError: weights, an m, a top1_mode or an n that do not fit.
         OperandTypeError: an argument of another type.
 
     >>> loss = TopKCrossEntropyLoss("bitonic", 5.0, [0.5, 0, 0, 0, 0.5], n=10, distribution="cauchy")
@@ -222,22 +220,19 @@ class TopKCrossEntropyLoss(torch.nn.Module):
         super().__init__()
         own = "TopKCrossEntropyLoss"
         if not is_name(diffsort_method, METHODS):
-            raise UnknownNameError(
+            raise LoweringError(
                 f"diffsort_method must be one of {', '.join(METHODS)}, got {diffsort_method!r}: nsc relaxes "
                 "networks alone"
             )
         if not is_name(top1_mode, TOP1_MODES):
-            raise ShapeError(f"{own}: top1_mode must be one of {', '.join(TOP1_MODES)}, got {top1_mode!r}")
+            raise OperandError(f"{own}: top1_mode must be one of {', '.join(TOP1_MODES)}, got {top1_mode!r}")
         n, m = positive_of(own, "n", n), None if m is None else positive_of(own, "m", m)
-        try:
-            self.p_k = weights_of(own, p_k)
-        except OperandError as error:
-            raise ShapeError(*error.args) from None
+        self.p_k = weights_of(own, p_k)
         k = len(self.p_k)
         if k > n:
-            raise ShapeError(f"{own}: p_k has {k} weights for {n} classes: leave out some")
+            raise OperandError(f"{own}: p_k has {k} weights for {n} classes: leave out some")
         if m is not None and not k < m < n:
-            raise ShapeError(
+            raise OperandError(
                 f"{own}: m must be more than the {count(k, 'weight')} and less than n = {n}, got {m}: None "
                 "compares all"
             )
@@ -264,8 +259,7 @@ class TopKCrossEntropyLoss(torch.nn.Module):
             are computed in float32.
 
         Raises:
-            OperandError: outputs that are not (batch, n), which is an AssertionError too; labels of another
-                shape, or that are no class.
+            OperandError: outputs that are not (batch, n); labels of another shape, or that are no class.
             OperandTypeError: outputs without a floating-point dtype, labels without an integer one.
         """
         return self._loss(outputs, labels, "mean")
@@ -275,7 +269,7 @@ class TopKCrossEntropyLoss(torch.nn.Module):
         own = "TopKCrossEntropyLoss"
         check_dense(own, "outputs", outputs)
         if outputs.dim() != 2 or outputs.shape[1] != self.n:
-            raise ShapeError(f"{own} takes outputs (batch, {self.n}), got {tuple(outputs.shape)}")
+            raise OperandError(f"{own} takes outputs (batch, {self.n}), got {tuple(outputs.shape)}")
         compared, labels = compared_of(own, outputs, labels, self.n, self.m)
         places, p = labels.unsqueeze(-1), self.top_k_net(compared)[1]
         shares = p.gather(1, places.unsqueeze(-1).expand_as(p[:, :1])).squeeze(1).flip(-1)

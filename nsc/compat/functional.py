@@ -8,26 +8,20 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nsc.api import Options, compile
+from nsc.api import compile
 from nsc.arguments import is_name, real
-from nsc.compat.networks import Layer, ShapeError, UnknownNameError, network_of
+from nsc.compat.networks import Layer, network_of
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.selection import top_k
+from nsc.errors import LoweringError, OperandError
 from nsc.operators.operands import check_dense
 from nsc.operators.operator import Operator, on_demand
 from nsc.operators.sorter import Sorter
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 
-# diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
-DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
-    "logistic": ("logistic", False),
-    "logistic_phi": ("logistic", True),
-    "gaussian": ("gaussian", False),
-    "reciprocal": ("reciprocal", False),
-    "cauchy": ("cauchy", False),
-    "optimal": ("optimal", False),
-}
+# diffsort's names of relaxations. `art_lambda` applies to "logistic_phi" alone.
+DISTRIBUTIONS = ("logistic", "logistic_phi", "gaussian", "reciprocal", "cauchy", "optimal")
 
 
 def execute_sort(
@@ -47,8 +41,8 @@ def execute_sort(
         distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.
 
     Raises:
-        UnknownNameError: another distribution.
-        ShapeError: vectors that are not (batch, n).
+        LoweringError: another distribution.
+        OperandError: vectors that are not (batch, n).
         OperandTypeError: vectors that are no tensor.
         NetworkError: matrices that are no comparators.
         VerificationError: a network that does not sort.
@@ -60,7 +54,7 @@ def execute_sort(
     check_dense("execute_sort", "vectors", vectors)
     network = network_of(sorting_network)
     if vectors.dim() != 2 or vectors.shape[1] != network.n:
-        raise ShapeError(f"the network sorts (batch, {network.n}) along axis 1, got {tuple(vectors.shape)}")
+        raise OperandError(f"the network sorts (batch, {network.n}) along axis 1, got {tuple(vectors.shape)}")
     return sorted_by(network, None, vectors, steepness, art_lambda, distribution)
 
 
@@ -109,6 +103,7 @@ def signed(vectors: Tensor, steepness: float | Tensor) -> tuple[Tensor | None, f
     return sign, steepness
 
 
+@on_demand
 def operator_of(
     network: Network,
     name: str | None,
@@ -128,42 +123,21 @@ def operator_of(
         top: how many of the largest values the operator selects; None: it sorts all.
 
     Raises:
-        UnknownNameError: another distribution.
+        LoweringError: another distribution.
     """
     if not is_name(distribution, DISTRIBUTIONS):
-        raise UnknownNameError(
-            f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}"
-        )
-    sigmoid, has_art = DISTRIBUTIONS[distribution]
-    return _operator(network, name, sigmoid, art_lambda if has_art else 0.0, real, device, top)
-
-
-@on_demand
-def _operator(
-    network: Network,
-    name: str | None,
-    sigmoid: str,
-    art_lambda: float,
-    real: str,
-    device: str,
-    top: int | None,
-) -> Operator:
-    return _compiled(network, name, Relaxation(sigmoid, art_lambda), real, device, top)
+        raise LoweringError(f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")
+    sigmoid = distribution.removesuffix("_phi")
+    relaxation = Relaxation(sigmoid, art_lambda if sigmoid != distribution else 0.0)
+    return _compiled(network, name, relaxation, real, device, top)
 
 
 @functools.cache
 def _compiled(
     network: Network, name: str | None, relaxation: Relaxation, real: str, device: str, top: int | None
 ) -> Operator:
-    options: Options = {
-        "relaxation": relaxation,
-        "dtypes": (real,),
-        "targets": ("cpu", "cuda") if device == "cuda" else ("cpu",),
-        "name": name,
-    }
-    if top is None:
-        return compile(network, **options)
-    select = top_k(top)
-    if name is not None:
-        options["name"] = f"{name}_{select.label}"
-    return compile(network, select=select, **options)
+    targets = ("cpu", "cuda") if device == "cuda" else ("cpu",)
+    select = None if top is None else top_k(top)
+    if name is not None and select is not None:
+        name = f"{name}_{select.label}"
+    return compile(network, select=select, name=name, relaxation=relaxation, dtypes=(real,), targets=targets)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nsc.arguments import is_name
 from nsc.compat.functional import operator_of
-from nsc.compat.networks import Layer, Layers, ShapeError, UnknownNameError, network_of
+from nsc.compat.networks import Layer, Layers, network_of
 from nsc.compiler.network import Network, check_wires
 from nsc.errors import LoweringError, OperandError, VerificationError
 from nsc.operators.operands import check_dense
@@ -48,7 +48,7 @@ class Net(torch.nn.Module):
                 )
             distribution = interpolation_type
         if not is_name(sorting_network_type, networks):
-            raise UnknownNameError(
+            raise LoweringError(
                 f"sorting_network_type must be one of {', '.join(networks)}, got {sorting_network_type!r}"
             )
         self._device = _device(device)
@@ -62,7 +62,7 @@ class Net(torch.nn.Module):
         self._name: str | None = f"{sorting_network_type}_{self.size}"
         # Refuses a bad size, distribution or art_lambda here; builds nothing yet.
         try:
-            operator_of(self._network, self._name, distribution, art_lambda, "float32", self._device, top)  # type: ignore[arg-type]
+            operator_of(self._network, self._name, distribution, art_lambda, "float32", self._device, top)
         except VerificationError as error:
             does = (
                 f"does not sort {self.size} values"
@@ -99,7 +99,7 @@ class Net(torch.nn.Module):
         check_dense(own, "vectors", vectors)
         if vectors.dim() != 2 or vectors.shape[1] != self.size:
             does = "sorts" if self._top is None else "selects from"
-            raise ShapeError(f"{own} {does} (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}")
+            raise OperandError(f"{own} {does} (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}")
         if vectors.is_cuda and self._device != "cuda":
             raise OperandError(
                 f"{own}: vectors are on {vectors.device}, the network is for the CPU: add device='cuda'"

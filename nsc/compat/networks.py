@@ -18,18 +18,10 @@ import torch
 
 from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
-from nsc.errors import LoweringError, NetworkError, OperandError
+from nsc.errors import LoweringError, NetworkError
 
 # A layer as four matrices, of torch or NumPy.
 Layer = Sequence[Any]
-
-
-class UnknownNameError(LoweringError, NotImplementedError):
-    """An unknown network or distribution; NotImplementedError is what diffsort and difftopk raise."""
-
-
-class ShapeError(OperandError, AssertionError):
-    """An argument that does not fit; AssertionError is what diffsort and difftopk raise."""
 
 
 class Layers(Sequence[list[Any]]):
@@ -109,16 +101,14 @@ def get_sorting_network(type: str, n: int, device: Any) -> Layers:
     """Return a network by its name, its matrices on a device of torch.
 
     Raises:
-        UnknownNameError: neither bitonic nor odd_even.
+        LoweringError: neither bitonic nor odd_even.
         NetworkError: a size that no network has.
 
     >>> get_sorting_network("bitonic", 4, "cpu")[0][0].shape
     torch.Size([2, 4])
     """
     if type not in NETWORKS:
-        raise UnknownNameError(
-            f"sorting network {type!r} is unknown: it must be one of {', '.join(NETWORKS)}"
-        )
+        raise LoweringError(f"sorting network {type!r} is unknown: it must be one of {', '.join(NETWORKS)}")
     return Layers(NETWORKS[type](check_wires(n)), device)
 
 

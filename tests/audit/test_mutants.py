@@ -1,4 +1,4 @@
-"""`nsc verify` refuses a package whose kernel has wrong arithmetic, wherever it is.
+"""Catches a check of `nsc verify` that accepts a kernel with wrong arithmetic, for each check.
 
 Each kernel is built once with all mutants, of which the number in a small library makes one run.
 """
@@ -8,65 +8,149 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import torch
 from click.testing import CliRunner
-from mutants import MUTANTS, WITHOUT
 
-import nsc.templates
 from nsc import library
-from nsc.audit import laws, relaxed
+from nsc.audit import laws
+from nsc.audit.relaxed import relaxed_claim
 from nsc.audit.windows import filter_claim
 from nsc.cli.main import main
 from nsc.contract.manifest import read_files
 from nsc.join.budget import budget_of
-from nsc.join.on_demand import exact_kernel, exact_kernel_of
+from nsc.join.on_demand import exact_kernel
 from nsc.runtime.relaxed import kernel
 
 pytestmark = pytest.mark.slow("wrong kernels are built")
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = ("templates/relaxed", "templates/exact", "templates/windows", "library")
-NUMBERED = [(file, *texts) for file, each in MUTANTS.items() for texts in each]
 # The header that each kernel includes first, its first definition, and the number of the mutant that runs.
-FIRST, DEFINITION = "library/nsc/attributes.h", "#define NSC_INLINE"
+FIRST, DEFINITION = "nsc/attributes.h", "#define NSC_INLINE"
 SWITCH = 'extern "C" __attribute__((visibility("default"))) int nsc_mutant;\n'
-
-# What is compiled: each template is part of one of them. Few wires, and relaxations that need all functions.
 PACKAGES = {
     "logistic": "compile --net bitonic --n 6 --dtype float32 --dtype float64",
-    "error_free": "compile --net bitonic --n 4 --relaxation cauchy --art-lambda 0 --error-free "
-    "--dtype float64",
-    "selector": "compile --net odd_even_merge --n 40 --top-k 2 --relaxation gaussian --art-lambda 0.3 "
-    "--dtype float64",
     "median": "filter 3x3 --median",
-    "merge": "compile --net bitonic --n 128 --dtype float64",
 }
-
-# The packages that are tried, where not all in this order: what is in all of them, but runs in few.
-OF_A_MERGE = [f"library/nsc/relaxed/{name}.h" for name in ("block_paths", "final_merge", "merge_columns")]
-TRIED = {
-    "library/nsc/exact/": ["logistic"],
-    "library/nsc/windows/": ["median"],
-    **{file: ["merge"] for file in OF_A_MERGE},
+# By the check that refuses them first, mutants: a header of library/nsc; a text that it has once, in which «
+# and » enclose an expression; and the expression that takes its place.
+MUTANTS = {
+    "float32, values and P: 0-1 input": ("relaxed/comparators.h", "gap = «tail == 0 ? Row{} : gap»;", "gap"),
+    "the routing 'none' has wrong values": (
+        "relaxed/comparators.h",
+        ", v = «steepnesses[which] * activation[k]»;",
+        "real(1.01) * steepnesses[which] * activation[k]",
+    ),
+    "the routing 'route' is wrong": (
+        "relaxed/routing_pass.h",
+        "has_columns(call.routing) ? «real(1)» :",
+        "real(2)",
+    ),
+    "the routing 'rows' is wrong": ("relaxed/groups.h", "call.ranks_of(sample)[«column + k»] :", "column"),
+    "the gradient of the routing 'none' is wrong": (
+        "relaxed/comparators.h",
+        "    lo = «a + share * gap»;",
+        "a - share * gap",
+    ),
+    "the gradient of the routing 'route' is wrong": (
+        "relaxed/butterflies.h",
+        "products[c] += differences[c] * «(a - b)»;",
+        "b",
+    ),
+    "the gradient of the routing 'permutation' is wrong": (
+        "relaxed/narrow_pass.h",
+        "differences[column * count + c] = «a - b»;",
+        "b - a",
+    ),
+    "the gradient of the routing 'none' is another for a sample alone": (
+        "relaxed/layers.h",
+        "pair[0] = «hi[k] - lo[k]»,",
+        "lo[k]",
+    ),
+    "the gradient of the routing 'none' is another without the steepness's": (
+        "relaxed/samples.h",
+        "move_gradients<real>(a, b, «shares[c]»);",
+        "Vec<real>{}",
+    ),
+    "the loss 'cross_entropy' is wrong": (
+        "relaxed/probability.h",
+        "all(real(«lowest_log»))",
+        "lowest_log + 1",
+    ),
+    "float64, routings and gradients: the loss 'cross_entropy' is wrong": (
+        "relaxed/functions.h",
+        "(log.of_fraction + «log.exponent * C::log2_low» +",
+        "0 * log.exponent",
+    ),
+    "the loss 'binary_cross_entropy' is wrong": ("relaxed/losses.h", "«(1 - share)» * of(false)", "share"),
+    "the loss 'cross_entropy_of_intervals' is wrong": (
+        "relaxed/targets.h",
+        "«Log<real>(share(2, column))»};",
+        "1 / Log<real>(wires)",
+    ),
+    "the loss 'cross_entropy_of_shares' is wrong": (
+        "relaxed/targets.h",
+        "«Log<real>(share(wires, column))»};",
+        "1 / Log<real>(wires)",
+    ),
+    "the gradient of the loss 'cross_entropy' is wrong": (
+        "relaxed/columns.h",
+        "return weights != 0 ? «weights * slope» :",
+        "slope * real(0.25)",
+    ),
+    "the gradient of the shares in the loss 'binary_cross_entropy_of_shares' is wrong": (
+        "relaxed/losses.h",
+        "slope : slope - «Loss::template of<real>(p, false)»;",
+        "0 * p.p",
+    ),
+    "float32, exact kernel: 0-1 input": (
+        "exact/values.h",
+        "items[0] = «Element::key(bits, descending)»;",
+        "bits",
+    ),
+    "float32, exact kernel: 0-1 input 1": (
+        "elements.h",
+        "ordered(Vec<Key> bits) { return «bits ^ ((bits >> (8 * sizeof(integer) - 1)) & most)»; }",
+        "bits",
+    ),
+    "float64, exact kernel: 0-1 input": (
+        "exact/indexed_values.h",
+        "(Vec<int64_t>)(«y.index < x.index»));",
+        "y.index > x.index",
+    ),
+    "uint8, windows: 0-1 input": (
+        "windows/strips.h",
+        "const int64_t x = register_at<Key>(«at», width);",
+        "0",
+    ),
+    "uint8, images: images of 3 columns in mode mirror": (
+        "windows/modes.h",
+        "at < length ? at : «2 * length - 2 - at»;",
+        "length - 1",
+    ),
+    "float32, images: images of 3 columns": (
+        "windows/rims.h",
+        "store(keys + x, «Element::key(load(keys + x), Vec<Key>{})»);",
+        "load(keys + x)",
+    ),
 }
 
 
 @functools.cache
 def mutated(name: str) -> str:
-    """Return a file's text with its mutants, and with the switch if it begins a kernel."""
-    text = (ROOT / name).read_text(encoding="utf-8")
-    for number, (file, marked, wrong) in enumerate(NUMBERED, start=1):
-        if file != name:
+    """Return a header with its mutants, and with the switch if it begins a kernel."""
+    text = (library.FOLDER / name).read_text(encoding="utf-8")
+    for number, (file, marked, wrong) in enumerate(MUTANTS.values(), start=1):
+        if f"nsc/{file}" != name:
             continue
-        before, right, behind = re.split("[«»]", marked)
-        pattern = f"({anywhere(before)})({anywhere(right)})({anywhere(behind)})"
+        before, right, behind = (
+            # The lines of a text may be broken at other places.
+            r"\s*".join(["", *map(re.escape, "".join(part.split())), ""])
+            for part in re.split("[«»]", marked)
+        )
         text, count = re.subn(
-            pattern,
+            f"({before})({right})({behind})",
             lambda found, number=number, wrong=wrong: (
                 f"{found[1]}(nsc_mutant == {number} ? ({wrong}) : ({found[2]})){found[3]}"
             ),
@@ -74,70 +158,6 @@ def mutated(name: str) -> str:
         )
         assert count == 1, f"{name} has not once {marked!r}"
     return text.replace(DEFINITION, SWITCH + DEFINITION, 1) if name == FIRST else text
-
-
-def anywhere(text):
-    """Return a pattern of a text whose lines may be broken at other places."""
-    return r"\s*".join(["", *map(re.escape, "".join(text.split())), ""])
-
-
-def test_every_file_of_a_kernel_has_a_mutant_or_says_why_not():
-    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
-    files = {path.relative_to(ROOT).as_posix() for path in found if path.suffix in (".cpp", ".h", ".j2")}
-    cuda = {file for file in files if ".cu" in file or "/cuda/" in file}
-    assert files - cuda == MUTANTS.keys() | WITHOUT.keys()
-    assert not MUTANTS.keys() & WITHOUT.keys()
-    for file in MUTANTS:
-        mutated(file)
-
-
-class Mutated:
-    """Takes the place of importlib.resources in nsc.templates."""
-
-    def __init__(self, name=None):
-        self.name = name
-
-    def files(self, package):
-        return self
-
-    def joinpath(self, name):
-        return Mutated(name)
-
-    def read_text(self, encoding):
-        return mutated(f"templates/{self.name}")
-
-
-def mutated_header(name):
-    """Take the place of library.text."""
-    return mutated(f"library/{name}")
-
-
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory):
-    """Return packages that are compiled with mutants, and set a cache with their builds."""
-    folder = tmp_path_factory.mktemp("mutants")
-    (folder / "switch.cpp").write_text(f"{SWITCH}int nsc_mutant;\n", encoding="utf-8")
-    command = ["g++", "-shared", "-fPIC", "switch.cpp", "-o", "switch.so"]
-    subprocess.run(command, cwd=folder, check=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nsc.templates, "resources", Mutated())
-        patch.setattr(library, "text", mutated_header)
-        patch.setattr(laws, "_by_reference", computed_once(laws._by_reference))
-        patch.setattr(kernel, "_kernels", {})
-        # One package's exact kernels are enough.
-        patch.setattr(relaxed, "exact_kernel_of", lambda of: exact_kernel_of(of) if of.n == 6 else None)
-        forget()
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # for few wires, threads wait for each other
-        yield Packages(folder, patch)
-        torch.set_num_threads(threads)
-    forget()
-
-
-def forget():
-    """Forget templates, and exact kernels made of them."""
-    for function in (nsc.templates.environment, nsc.templates.names, exact_kernel):
-        function.cache_clear()
 
 
 def computed_once(function):
@@ -154,51 +174,38 @@ def computed_once(function):
     return by_reference
 
 
-class Packages:
-    """Compiled packages, and the mutant that runs in all their kernels."""
+@pytest.fixture
+def refusal(tmp_path, monkeypatch):
+    """Return what `nsc verify` finds wrong first in a package, whose kernel runs a mutant by its number."""
+    (tmp_path / "switch.cpp").write_text(f"{SWITCH}int nsc_mutant;\n", encoding="utf-8")
+    command = ["g++", "-shared", "-fPIC", "switch.cpp", "-o", "switch.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    switch = ctypes.CDLL(str(tmp_path / "switch.so"), ctypes.RTLD_GLOBAL)
+    mutant = ctypes.c_int.in_dll(switch, "nsc_mutant")
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(library, "text", mutated)
+    monkeypatch.setattr(laws, "_by_reference", computed_once(laws._by_reference))
+    monkeypatch.setattr(kernel, "_kernels", {})
+    exact_kernel.cache_clear()
+    for name, line in PACKAGES.items():
+        result = CliRunner().invoke(main, [*line.split(), "--name", name, "--out", str(tmp_path)])
+        assert result.exit_code == 0, result.output or result.exception
 
-    def __init__(self, folder, patch):
-        self.folder, self.patch = folder, patch
-        switch = ctypes.CDLL(str(folder / "switch.so"), ctypes.RTLD_GLOBAL)
-        self.mutant = ctypes.c_int.in_dll(switch, "nsc_mutant")
-        patch.setenv("NSC_CACHE_DIR", str(folder / "cache"))
-        for name, line in PACKAGES.items():
-            self.set_flags(name)
-            result = CliRunner().invoke(main, [*line.split(), "--name", name, "--out", str(folder)])
-            assert result.exit_code == 0, result.output or result.exception
+    def verify(name, number):
+        mutant.value = number
+        files = read_files(tmp_path / name)
+        claim = filter_claim(files) if name == "median" else relaxed_claim(files)
+        return next((check.sentence() for check in claim.check(budget_of()) if check.wrong), "")
 
-    def set_flags(self, name):
-        """Set a compiler's flags: a large kernel runs longer than its compiler."""
-        self.patch.setenv("NSC_CXXFLAGS", "-O1" if name == "merge" else "-O0")
-
-    def load_again(self, cache):
-        """Load all kernels again. The loader knows libraries by their paths."""
-        shutil.copytree(self.folder / "cache", self.folder / cache)
-        self.patch.setenv("NSC_CACHE_DIR", str(self.folder / cache))
-        kernel._kernels.clear()
-        exact_kernel.cache_clear()
-
-    def refusal(self, name, mutant):
-        """Return what `nsc verify` finds wrong in a package, None if nothing."""
-        self.set_flags(name)
-        self.mutant.value = mutant
-        files = read_files(self.folder / name)
-        if name == "merge":  # its wires are many for 0-1 inputs, which do not run a merge
-            of_merge = kernel.register_kernel(files)
-            of_merge.specialise()
-            return laws.broken_law(of_merge, "float64")
-        claim = filter_claim(files) if name == "median" else relaxed.relaxed_claim(files)
-        return next((check.wrong for check in claim.check(budget_of()) if check.wrong), None)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for few wires, threads wait for each other
+    yield verify
+    torch.set_num_threads(threads)
+    exact_kernel.cache_clear()
 
 
-def test_verify_refuses_each_mutant(packages):
-    assert [packages.refusal(name, 0) for name in PACKAGES] == [None] * len(PACKAGES)
-    accepted = dict(enumerate(NUMBERED, start=1))
-    for loads_again in (False, True):
-        for number, (file, *_) in list(accepted.items()):
-            if loads_again:  # the mutant is in what is worked out when a kernel is loaded
-                packages.load_again(f"cache of {number}")
-            tried = next((names for start, names in TRIED.items() if file.startswith(start)), PACKAGES)
-            if any(packages.refusal(name, number) for name in tried):
-                del accepted[number]
-    assert not accepted
+def test_each_check_refuses_its_mutant(refusal):
+    assert [refusal(name, 0) for name in PACKAGES] == ["", ""]
+    for number, (words, (file, *_)) in enumerate(MUTANTS.items(), start=1):
+        found = refusal("median" if file.startswith("windows") else "logistic", number)
+        assert words in found, file

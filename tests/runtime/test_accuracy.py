@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import exact
@@ -70,19 +69,10 @@ def check_weights(actual, expected, dtype, allowed):
     assert (actual[tiny] <= SMALLEST_NORMAL[dtype]).all()
 
 
-def is_daily(sigmoid, permutation, dtype):
-    """The functions of the kernels have unit tests of their own, of each sigmoid in both types."""
-    if permutation is by_reference:
-        return dtype == "float64"
-    return dtype == "float32" and sigmoid in ("logistic", "gaussian")
-
-
+# The functions of the kernels have unit tests of their own, of each sigmoid in both types.
 @pytest.mark.parametrize(
     ("sigmoid", "permutation", "dtype"),
-    [
-        pytest.param(*each, marks=[] if is_daily(*each) else MORE)
-        for each in itertools.product(SMOOTH, (by_kernel, by_reference), DTYPES)
-    ],
+    [*((sigmoid, by_reference, "float64") for sigmoid in SMOOTH), ("logistic", by_kernel, "float32")],
 )
 def test_both_weights_are_within_4_units_of_their_tails(sigmoid, permutation, dtype):
     op = compiled("bitonic", 2, relaxation=sigmoid, art_lambda=0, dtypes=(dtype,))
@@ -100,18 +90,14 @@ def test_both_weights_are_within_4_units_of_their_tails(sigmoid, permutation, dt
     assert (alpha[gaps == 0] == 0.5).all()
 
 
-# The trick is a function of its own: one family takes roots and powers. Any two of the other sigmoids,
-# strengths and dtypes meet at night.
+# The trick is a function of its own. At night each sigmoid takes it, by roots and by powers.
 STRENGTHS = [
-    ("reciprocal", 0.25, "float32"),
-    ("reciprocal", 0.25, "float64"),
-    pytest.param("reciprocal", 0.5, "float32", marks=MORE),
-    pytest.param("reciprocal", 0.1, "float64", marks=MORE),
-    pytest.param("reciprocal", 0.9, "float32", marks=MORE),
+    ("logistic", 0.25, "float32"),
+    ("logistic", 0.25, "float64"),
     *(
         pytest.param(sigmoid, art_lambda, DTYPES[(number + place) % 2], marks=MORE)
-        for number, sigmoid in enumerate(sigmoid for sigmoid in SMOOTH if sigmoid != "reciprocal")
-        for place, art_lambda in enumerate((0.25, 0.4))
+        for number, sigmoid in enumerate(SMOOTH)
+        for place, art_lambda in enumerate((0.5, 0.4))
     ),
 ]
 
@@ -139,7 +125,7 @@ def test_both_weights_with_the_activation_replacement_trick(sigmoid, art_lambda,
 
 @pytest.mark.parametrize(
     ("sigmoid", "art_lambda"),
-    [("logistic", 0.25), ("reciprocal", 0.25), *(pytest.param(each, 0.5, marks=MORE) for each in SMOOTH)],
+    [("logistic", 0.25), *(pytest.param(each, 0.5, marks=MORE) for each in SMOOTH)],
 )
 def test_the_largest_numbers_have_weights_and_gradients_too(sigmoid, art_lambda):
     """A mask puts them where nothing takes part. Where a difference overflows, it is infinite."""
@@ -173,14 +159,7 @@ def through_pairs(network, x, steepness):
     return x, [entry for product in products for row in product for entry in row]
 
 
-@pytest.mark.parametrize(
-    ("spread", "dtype"),
-    [
-        (0.3, "float32"),
-        (3.0, "float64"),
-        *(pytest.param(*each, marks=MORE) for each in ((3.0, "float32"), (0.3, "float64"))),
-    ],
-)
+@pytest.mark.parametrize(("spread", "dtype"), [(0.3, "float32"), (3.0, "float64")])
 def test_entries_of_P_given_the_weights(spread, dtype):
     """Every normal entry is within 2 × depth + 8 units of the product of the rounded weights."""
     network = irregular(13, 20, seed=7)
@@ -276,6 +255,8 @@ def test_a_sample_does_not_depend_on_its_batch(n):
         return [each.detach() for each in (*results, *losses, *(grad for both in grads for grad in both))]
 
     operands = (x, target, upstream, steepness)
-    alone = [run(*(t[i : i + 1] for t in operands)) for i in range(20)]
-    for of_all, singly in zip(run(*operands), zip(*alone, strict=True), strict=True):
-        assert torch.equal(of_all, torch.cat(singly))
+    together = run(*operands)
+    for place in (0, 7, 19):  # the last of a register's lanes, and of a register that is not full
+        alone = run(*(each[place : place + 1] for each in operands))
+        for of_all, singly in zip(together, alone, strict=True):
+            assert torch.equal(of_all[place : place + 1], singly)

@@ -10,7 +10,6 @@ import torch
 import nsc
 from nsc.compat import DiffSortNet
 from nsc.compat.difftopk import METHODS, TOP1_MODES, DiffTopkNet, TopKCrossEntropyLoss, splitter_selection
-from nsc.compat.functional import DISTRIBUTIONS
 from nsc.compat.networks import network_of
 
 pytestmark = pytest.mark.slow("many networks are relaxed")
@@ -29,8 +28,7 @@ def batch(n=9, samples=5):
     return x, torch.randint(n, (samples,))
 
 
-@pytest.mark.parametrize("distribution", ["cauchy", "logistic_phi", "optimal"])
-@pytest.mark.parametrize("kind", ["bitonic", "odd_even"])
+@pytest.mark.parametrize(("kind", "distribution"), [("bitonic", "cauchy"), ("odd_even", "logistic_phi")])
 def test_P_is_the_last_columns_of_diffsorts(kind, distribution):
     x, _ = batch()
     options = {"steepness": 3.0, "distribution": distribution, "art_lambda": 0.4}
@@ -61,7 +59,7 @@ def test_x_times_P_is_the_largest_values_for_a_large_steepness(kind, sparse):
     torch.testing.assert_close((x.unsqueeze(1) @ p).squeeze(1), x.sort(-1, descending=True).values[:, -4:])
 
 
-@pytest.mark.parametrize("n", [*range(1, 14), 16, 31, 50, 100])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 13, 50])
 def test_splitter_selection_selects(n):
     for k in {1, 2, 3, 5, 8, n} & set(range(1, n + 1)):
         network = splitter_selection(k, n)
@@ -108,9 +106,13 @@ def defined(p, outputs, labels, p_k, mode):
 WEIGHTS = [(1.0,), (0.2,) * 5, (0.5, 0, 0, 0, 0.5), (0, 0, 1)]
 
 
-@pytest.mark.parametrize("p_k", WEIGHTS)
-@pytest.mark.parametrize("mode", TOP1_MODES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "mode", "p_k"),
+    [
+        *(("odd_even", mode, p_k) for mode in TOP1_MODES for p_k in WEIGHTS),
+        *((method, "sm", WEIGHTS[2]) for method in METHODS if method != "odd_even"),
+    ],
+)
 def test_the_loss_is_its_definition(method, mode, p_k):
     loss = TopKCrossEntropyLoss(method, 2.0, p_k, 9, top1_mode=mode, **CAUCHY)
     outputs, labels = batch()
@@ -159,7 +161,6 @@ def test_loss_and_gradient_are_difftopks(method, mode, m, distribution, p_k):
     torch.testing.assert_close(*values, rtol=1e-5, atol=1e-6)
     grads = [torch.autograd.grad(value, outputs)[0] for value in values]
     torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
-    sigmoid, has_art = DISTRIBUTIONS[distribution]
     own = nsc.nn.TopKCrossEntropy(
         12,
         p_k,
@@ -167,8 +168,8 @@ def test_loss_and_gradient_are_difftopks(method, mode, m, distribution, p_k):
         network=network_of(TopKCrossEntropyLoss(*arguments).top_k_net.sorting_network),
         top1=TOP1_MODES[mode],
         steepness=1.5,
-        relaxation=sigmoid,
-        art_lambda=0.5 if has_art else 0.0,
+        relaxation=distribution.removesuffix("_phi"),
+        art_lambda=0.5 if distribution.endswith("_phi") else 0.0,
     )
     value = own(outputs, labels)
     torch.testing.assert_close(value, values[0], rtol=1e-6, atol=1e-6)
@@ -209,28 +210,28 @@ def test_attributes_that_are_set_act():
     assert torch.equal(loss(x, labels), other(x, labels))
 
 
-UNKNOWN = (nsc.LoweringError, NotImplementedError)
-ASSERTED = (nsc.OperandError, AssertionError)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "errors", "message"),
+    ("arguments", "error", "message"),
     [
-        ({"sorting_network_type": "bubble"}, UNKNOWN, "must be one of bitonic, odd_even, got 'bubble'"),
-        ({"sorting_network_type": "splitter_selection"}, UNKNOWN, "bitonic, odd_even, got 'splitter_sel"),
-        ({"sorting_network_type": "odd_even", "sparse": True}, UNKNOWN, "bitonic, splitter_selection, got"),
-        ({"distribution": "laplace"}, UNKNOWN, "got 'laplace'"),
-        ({"distribution": "logistic", "interpolation_type": "gaussian"}, (nsc.LoweringError,), "disagree"),
-        ({"device": "meta"}, (nsc.LoweringError,), "'cpu' or 'cuda', got 'meta'"),
-        ({"k": 0}, (nsc.LoweringError,), "top_k must be 1 or more"),
-        ({"k": 9}, (nsc.PropertyError,), "a network on 8 wires has 1 to 8"),
-        ({"sparse": "no"}, (nsc.OperandTypeError,), "sparse must be True or False"),
+        (
+            {"sorting_network_type": "bubble"},
+            nsc.LoweringError,
+            "one of bitonic, odd_even, got 'bubble'",
+        ),
+        (
+            {"sorting_network_type": "odd_even", "sparse": True},
+            nsc.LoweringError,
+            "splitter_selection, got",
+        ),
+        ({"distribution": "laplace"}, nsc.LoweringError, "got 'laplace'"),
+        ({"k": 0}, nsc.LoweringError, "top_k must be 1 or more"),
+        ({"k": 9}, nsc.PropertyError, "a network on 8 wires has 1 to 8"),
+        ({"sparse": "no"}, nsc.OperandTypeError, "sparse must be True or False"),
     ],
 )
-def test_what_a_net_refuses(arguments, errors, message):
-    for error in errors:
-        with pytest.raises(error, match=message):
-            DiffTopkNet(**{"sorting_network_type": "bitonic", "size": 8, "k": 3} | arguments)
+def test_what_a_net_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        DiffTopkNet(**{"sorting_network_type": "bitonic", "size": 8, "k": 3} | arguments)
 
 
 def test_a_size_that_difftopks_network_does_not_select_from_is_refused():
@@ -243,35 +244,39 @@ def test_a_size_that_difftopks_network_does_not_select_from_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "errors", "message"),
+    ("arguments", "error", "message"),
     [
-        ({"diffsort_method": "neuralsort"}, UNKNOWN, "one of bitonic, .*, got 'neuralsort': nsc relaxes"),
-        ({"diffsort_method": "softsort"}, UNKNOWN, "got 'softsort': nsc relaxes networks alone"),
-        ({"distribution": None}, UNKNOWN, "distribution must be one of .*, got None"),
-        ({"p_k": [0.5, 0.4]}, ASSERTED, "must add up to 1, these add up to 0.9"),
-        ({"p_k": [0.2] * 5, "n": 4}, ASSERTED, "p_k has 5 weights for 4 classes: leave out some"),
-        ({"m": 2}, ASSERTED, "m must be more than the 2 weights and less than n = 8, got 2"),
-        ({"m": 8}, ASSERTED, "less than n = 8, got 8: None compares all"),
-        ({"top1_mode": "softmax"}, ASSERTED, "top1_mode must be one of sm, smce, sort, got 'softmax'"),
-        ({"device": "meta"}, (nsc.LoweringError,), "'cpu' or 'cuda', got 'meta'"),
+        (
+            {"diffsort_method": "neuralsort"},
+            nsc.LoweringError,
+            "got 'neuralsort': nsc relaxes networks",
+        ),
+        ({"distribution": None}, nsc.LoweringError, "distribution must be one of .*, got None"),
+        ({"p_k": [0.5, 0.4]}, nsc.OperandError, "must add up to 1, these add up to 0.9"),
+        ({"p_k": [0.2] * 5, "n": 4}, nsc.OperandError, "p_k has 5 weights for 4 classes: leave out some"),
+        ({"m": 2}, nsc.OperandError, "m must be more than the 2 weights and less than n = 8, got 2"),
+        ({"m": 8}, nsc.OperandError, "less than n = 8, got 8: None compares all"),
+        (
+            {"top1_mode": "softmax"},
+            nsc.OperandError,
+            "must be one of sm, smce, sort, got 'softmax'",
+        ),
     ],
 )
-def test_what_a_loss_refuses(arguments, errors, message):
+def test_what_a_loss_refuses(arguments, error, message):
     defaults = {"diffsort_method": "bitonic", "inverse_temperature": 1.0, "p_k": [0.5, 0.5], "n": 8} | CAUCHY
-    for error in errors:
-        with pytest.raises(error, match=message):
-            TopKCrossEntropyLoss(**defaults | arguments)
+    with pytest.raises(error, match=message):
+        TopKCrossEntropyLoss(**defaults | arguments)
 
 
 def test_tensors_that_do_not_fit_are_refused():
     net = DiffTopkNet("bitonic", 6, 2)
     loss = TopKCrossEntropyLoss("bitonic", 1.0, (0.5, 0.5), 6, 4, **CAUCHY)
     x, labels = torch.zeros(2, 6), torch.tensor([0, 1])
-    for error in ASSERTED:
-        with pytest.raises(error, match=r"DiffTopkNet selects from \(batch, 6\) along axis 1, got \(6,\)"):
-            net(x[0])
-        with pytest.raises(error, match=r"TopKCrossEntropyLoss takes outputs \(batch, 6\), got \(2, 5\)"):
-            loss(x[:, :5], labels)
+    with pytest.raises(nsc.OperandError, match=r"DiffTopkNet selects from \(batch, 6\) along axis 1"):
+        net(x[0])
+    with pytest.raises(nsc.OperandError, match=r"TopKCrossEntropyLoss takes outputs \(batch, 6\), got"):
+        loss(x[:, :5], labels)
     for operands, error, message in (
         ((x, torch.tensor([0, 6])), nsc.OperandError, "TopKCrossEntropyLoss: labels are 0 … 5, found 6"),
         ((x, torch.tensor([0.0, 1.0])), nsc.OperandTypeError, "labels must have .* integer dtype"),

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import rankdata
 
 import nsc
 from nsc.compat.torchsort import REGULARIZATIONS, soft_rank, soft_sort
@@ -18,7 +18,7 @@ from nsc.compat.torchsort import REGULARIZATIONS, soft_rank, soft_sort
 pytestmark = pytest.mark.slow("networks of many sizes are relaxed")
 
 DOUBLE = torch.float64
-SIZES = [1, 2, 5, 8, 33]
+SIZES = [1, 5, 33]
 
 
 def projected(x, strength):
@@ -46,7 +46,7 @@ def test_a_small_strength_gives_exact_ranks_from_1_and_ascending_values(n, regul
 
 @pytest.mark.parametrize("regularization", REGULARIZATIONS)
 def test_a_large_strength_gives_one_rank_and_one_value_for_powers_of_two(regularization):
-    for n in (1, 2, 4, 8, 16, 64):
+    for n in (1, 2, 8, 64):
         x = torch.randn(2, n, dtype=DOUBLE)
         ranks, values = (each(x, regularization, 1e12) for each in (soft_rank, soft_sort))
         torch.testing.assert_close(ranks, torch.full_like(x, (n + 1) / 2), rtol=0, atol=1e-8)
@@ -88,7 +88,7 @@ def test_sorted_values_are_those_of_the_P_whose_ranks_are_returned():
         torch.testing.assert_close(soft_rank(x, regularization, 0.3), ranks)
 
 
-@pytest.mark.parametrize("n", [5, 16, 32])
+@pytest.mark.parametrize("n", [5, 32])
 def test_where_gaps_are_larger_than_the_strength_ranks_are_near_the_projected_ones(n):
     x = torch.randn(50, n, dtype=DOUBLE).argsort(-1) + 0.6 * torch.rand(50, n, dtype=DOUBLE)
     for strength, most in ((0.05, 0.02), (0.2, 0.15)):
@@ -96,30 +96,8 @@ def test_where_gaps_are_larger_than_the_strength_ranks_are_near_the_projected_on
         assert error < most
 
 
-def test_the_examples_of_torchsorts_page():
-    x = torch.tensor([[8, 0, 5, 3, 2, 1, 6, 7, 9]])
-    assert soft_rank(x, regularization_strength=0.01).round().tolist() == [[8, 1, 5, 4, 3, 2, 6, 7, 9]]
-    assert soft_sort(x, regularization_strength=0.01).round().tolist() == [[0, 1, 2, 3, 5, 6, 7, 8, 9]]
-
-
-def test_a_spearman_loss_as_torchsorts_page_writes_it():
-    def correlation(prediction, target, **options):
-        ranks = [soft_rank(each, **options) for each in (prediction, target)]
-        one, other = (each - each.mean() for each in ranks)
-        return (one * other).sum() / one.norm() / other.norm()
-
-    prediction = torch.tensor([[1.0, 2.0, 5.0, 4.0, 3.0, 7.0]], dtype=DOUBLE, requires_grad=True)
-    target = torch.tensor([[5.0, 6.0, 7.0, 8.0, 7.5, 0.0]], dtype=DOUBLE)
-    exact = spearmanr(prediction.detach()[0], target[0]).statistic
-    assert correlation(prediction, target, regularization_strength=1e-9).item() == pytest.approx(exact)
-    before = correlation(prediction, target)
-    (grad,) = torch.autograd.grad(before, prediction)
-    assert correlation(prediction + 0.1 * grad / grad.norm(), target) > before
-
-
-@pytest.mark.parametrize("n", [3, 8])
-def test_gradcheck(n):
-    x = torch.randn(2, n, dtype=DOUBLE, requires_grad=True)
+def test_gradcheck():
+    x = torch.randn(2, 3, dtype=DOUBLE, requires_grad=True)
     for function in (soft_rank, soft_sort):
         for regularization in REGULARIZATIONS:
             call = functools.partial(function, regularization=regularization, regularization_strength=0.7)
@@ -150,42 +128,14 @@ def test_arguments_and_defaults_are_torchsorts():
         ]
 
 
-@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
-def test_torch_compiles_and_transforms():
-    x = torch.randn(3, 5, dtype=DOUBLE, requires_grad=True)
-
-    def both(x):
-        return torch.stack((soft_rank(x), soft_sort(x, "kl", 0.4)))
-
-    expected = both(x)
-    (grad,) = torch.autograd.grad(expected.square().sum(), x)
-    compiled = torch.compile(both, fullgraph=True, backend="aot_eager")(x)
-    torch.testing.assert_close(compiled, expected)
-    torch.testing.assert_close(torch.autograd.grad(compiled.square().sum(), x)[0], grad)
-    mapped = torch.func.vmap(lambda row: both(row.unsqueeze(0))[:, 0], out_dims=1)(x)
-    torch.testing.assert_close(mapped, expected)
-    torch.testing.assert_close(torch.func.grad(lambda x: both(x).square().sum())(x), grad)
-    exported = torch.export.export(_Ranks(), (x,)).module()
-    torch.testing.assert_close(exported(x), soft_rank(x))
-
-
-class _Ranks(torch.nn.Module):
-    def forward(self, x):
-        return soft_rank(x)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ((torch.zeros(3),), nsc.OperandError, r"takes values \(batch, n\), got \(3,\)"),
-        ((torch.zeros(1, 2, 3),), nsc.OperandError, r"got \(1, 2, 3\)"),
         (([[1.0]],), nsc.OperandTypeError, "values must be a tensor, got list"),
         ((torch.zeros(1, 3).cfloat(),), nsc.OperandTypeError, "real numbers, got torch.complex64"),
         ((torch.zeros(1, 3), "l1"), nsc.OperandError, "regularization must be one of l2, kl, got 'l1'"),
-        ((torch.zeros(1, 3), None), nsc.OperandError, "one of l2, kl, got None"),
-        ((torch.zeros(1, 3), "l2", 0), nsc.OperandError, "above 0 and finite, got 0"),
         ((torch.zeros(1, 3), "l2", -1.0), nsc.OperandError, "above 0 and finite, got -1.0"),
-        ((torch.zeros(1, 3), "l2", float("inf")), nsc.OperandError, "above 0 and finite, got inf"),
         ((torch.zeros(1, 3), "l2", float("nan")), nsc.OperandError, "above 0 and finite, got nan"),
         ((torch.zeros(1, 3), "l2", "1"), nsc.OperandTypeError, "strength must be a number, got '1'"),
         ((torch.zeros(1, 3), "l2", torch.tensor(-1.0)), nsc.OperandError, "above 0"),

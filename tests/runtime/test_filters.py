@@ -28,9 +28,12 @@ pytestmark = pytest.mark.slow("many kernels are built")
 
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool")
 FLOATS = ("float64", "float32", "float16")
-# Sizes whose kernels are built for every type, and others.
-FEW = ((3, 3), (2, 5))
-SIZES = (*FEW, (1, 4), (5, 1), (7, 7), (3, 3, 3), (2, 1, 3), (3, 3, 1), (4, 1, 1), (2, 5, 1))
+# Sizes, and a rank of each: the least, the largest, the median and others.
+RANKS = (
+    *(((3, 3), rank) for rank in (0, 4, -1)),
+    *(((2, 5), 5), ((1, 4), 1), ((5, 1), 2), ((7, 7), 24)),
+    *(((3, 3, 3), 13), ((2, 1, 3), 1), ((3, 3, 1), 4), ((4, 1, 1), -1), ((2, 5, 1), 0)),
+)
 
 
 @functools.cache
@@ -53,19 +56,18 @@ def images(shape, dtype, seed):
     return np.where(random.random(shape) < 0.2, special[random.integers(0, 4, shape)], x).astype(dtype)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 def test_any_dtype_in_any_mode_is_scipys(dtype, data):
-    size = data.draw(st.sampled_from(FEW))
     shape = data.draw(st.tuples(st.integers(1, 9), st.sampled_from([1, 2, 5, 33, 70, 200])))
     mode = data.draw(st.sampled_from(sorted(MODES)))
     cval = data.draw(st.sampled_from([0, 1]))
     x = images(shape, dtype, data.draw(st.integers(0, 1000)))
-    expected = ndimage.median_filter(_for_scipy(x), size=size, mode=mode, cval=cval)
-    assert (nsc.numpy.median_filter(x, size, mode, cval) == expected).all()
+    expected = ndimage.median_filter(_for_scipy(x), size=3, mode=mode, cval=cval)
+    assert (nsc.numpy.median_filter(x, 3, mode, cval) == expected).all()
     if hasattr(torch, dtype) and torch.tensor([], dtype=getattr(torch, dtype)).dtype in DTYPE_NAMES:
-        result = filter_of(size, int(np.prod(size)) // 2)(torch.from_numpy(x), mode, cval)
+        result = filter_of(3)(torch.from_numpy(x), mode, cval)
         assert result.dtype == getattr(torch, dtype)
         assert (result.numpy() == expected).all()
 
@@ -78,8 +80,7 @@ def _for_scipy(x):
 @settings(max_examples=40)
 @given(data=st.data())
 def test_any_window_and_rank_is_scipys(data):
-    size = data.draw(st.sampled_from(SIZES))
-    rank = data.draw(st.sampled_from([0, 1, int(np.prod(size)) // 2, -1]))
+    size, rank = data.draw(st.sampled_from(RANKS))
     last = st.sampled_from([1, 2, 3, 70]) if size[-1] == 1 else st.integers(1, 80)
     shape = data.draw(st.tuples(*[st.integers(1, 40 if axis == 1 else 6) for axis in size[1:]], last))
     origin = data.draw(origins(size))
@@ -116,10 +117,9 @@ def origins(size):
     ],
 )
 def test_sizes_for_any_axes_are_scipys(size, shape, origin):
-    for dtype in ("uint8", "float32"):
-        x = images(shape, dtype, 0)
-        expected = ndimage.median_filter(x, size=size, origin=origin)
-        assert (nsc.numpy.median_filter(x, size, origin=origin) == expected).all()
+    x = images(shape, "uint8", 0)
+    expected = ndimage.median_filter(x, size=size, origin=origin)
+    assert (nsc.numpy.median_filter(x, size, origin=origin) == expected).all()
 
 
 def test_one_size_mixes_colours_and_a_size_of_1_does_not():
@@ -200,12 +200,9 @@ def test_halves_are_sorted_as_they_are(dtype):
 
 def test_opencv_has_the_same_median():
     cv2 = pytest.importorskip("cv2")
-    for dtype, sizes in (("uint8", (3, 5, 7)), ("float32", (3, 5))):
-        for channels in (1, 3, 4):
-            x = images((50, 333, channels), dtype, 1)
-            for size in sizes:
-                expected = cv2.medianBlur(x, size).reshape(x.shape)
-                assert (nsc.numpy.median_filter(x, (size, size, 1), "nearest") == expected).all()
+    for channels in (3, 4):
+        x = images((50, 333, channels), "uint8", 1)
+        assert (nsc.numpy.median_filter(x, (3, 3, 1), "nearest") == cv2.medianBlur(x, 3)).all()
 
 
 def test_channels_last_is_filtered_where_it_lies():
@@ -316,30 +313,18 @@ def test_layers():
         (lambda: filter_of(3)(torch.zeros(3, 3), "edge"), OperandError, "mode must be one of reflect"),
         (lambda: filter_of(3)(torch.zeros(3, 3, dtype=torch.uint8), "constant", 256), OperandError, "cval"),
         (lambda: filter_of(3)(torch.zeros(3, 3, dtype=torch.uint8), "constant", 0.5), OperandError, "cval"),
-        (lambda: filter_of(3)(torch.zeros(3, 3), "constant", "0"), OperandError, "cval"),
         (lambda: filter_of(3).relaxed(torch.zeros(3, 3, dtype=torch.uint8)), OperandTypeError, "float"),
         (lambda: nsc.numpy.median_filter(np.zeros((2,) * 4), 3), WindowError, "1 to 3 axes"),
-        (lambda: nsc.numpy.median_filter(np.float64(3), 3), WindowError, "1 to 3 axes"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), (3, 3)), WindowError, "one for each of the"),
-        (lambda: nsc.numpy.median_filter(np.zeros(3), "3"), WindowError, "one for each of the"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, complex), 3), OperandTypeError, "must be of"),
         (lambda: nsc.numpy.median_filter(np.zeros((2,) * 4), (3, 3, 3, 3)), WindowError, "three"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 3, origin=2), WindowError, "in -1 … 1 .* got 2"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 4, origin=-3), WindowError, "in -2 … 1"),
         (lambda: nsc.numpy.median_filter(np.zeros((3, 3)), 3, origin=(0, 0, 0)), WindowError, "2 sizes"),
-        (
-            lambda: nsc.numpy.median_filter(np.zeros(3), 3, origin=0.0),
-            WindowError,
-            "origin must be an integer",
-        ),
-        (lambda: filter_of(3)(torch.zeros(3, 3), origin=(0, 2)), WindowError, "in -1 … 1"),
-        (lambda: filter_of(3)(torch.zeros(3, 3), origin="0"), WindowError, "must be an integer"),
         (lambda: filter_of(3).relaxed(torch.zeros(3, 3), origin=2), WindowError, "in -1 … 1"),
         (lambda: MedianFilter2d(3, origin=2), WindowError, "in -1 … 1"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 3, "edge"), OperandError, "mode"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 128), OperandError, "cval"),
-        (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 0.5), OperandError, "cval"),
-        (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", None), OperandError, "cval"),
         (lambda: nsc.numpy.rank_filter(np.zeros(3), 3, 3), WindowError, "0 … 2"),
         (lambda: nsc.compile_filter((2, 3)), WindowError, "mean of ranks 2 and 3.* say rank=2 or rank=3"),
         (lambda: MedianFilter2d(4), WindowError, "mean of ranks 7 and 8"),

@@ -103,12 +103,6 @@ def test_pickle_deepcopy_and_torch_save(tmp_path):
     assert float(output) == layer(x)[0].double().sum().item()
 
 
-def test_operators_of_other_networks_differ():
-    assert operator() != nsc.compile("odd_even", 8)
-    assert operator() != nsc.compile("bitonic", 8, art_lambda=0.5)
-    assert operator() != "bitonic_8"
-
-
 class Sorted(torch.utils.data.Dataset):
     def __init__(self, op):
         self.op = op
@@ -292,9 +286,3 @@ def test_a_layer_takes_the_default_dtype():
     finally:
         torch.set_default_dtype(torch.float32)
     assert values.dtype == torch.float64
-
-
-def test_one_dtype_needs_no_list():
-    assert nsc.compile("bitonic", 4, dtypes="float64", targets="cpu") is nsc.compile(
-        "bitonic", 4, dtypes=["float64"]
-    )

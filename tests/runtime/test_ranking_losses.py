@@ -169,7 +169,7 @@ def test_spearman_is_scipys(op):
 
 
 @pytest.mark.parametrize("family", ["bitonic", "odd_even"])
-@pytest.mark.parametrize("size", [0, 1e-6, 1e-3])
+@pytest.mark.parametrize("size", [0, 1e-3])
 def test_spearman_of_nearly_equal_scores_has_no_larger_gradient_than_the_cross_entropy(family, size):
     op = nsc.compile(family, 8)
     x = size * torch.randn(8, generator=torch.Generator().manual_seed(1))
@@ -201,8 +201,8 @@ def test_a_model_that_starts_at_zero_learns_as_one_that_starts_at_random():
     loss, reached = SpearmanLoss("bitonic", 8), []
     for start in (torch.zeros(4), torch.randn(4, generator=generator)):
         weight = start.clone().requires_grad_()
-        optimiser = torch.optim.Adam([weight], lr=0.05)
-        for _ in range(300):
+        optimiser = torch.optim.Adam([weight], lr=0.2)
+        for _ in range(60):
             optimiser.zero_grad()
             value = loss(features @ weight, target)
             value.backward()
@@ -212,7 +212,7 @@ def test_a_model_that_starts_at_zero_learns_as_one_that_starts_at_random():
 
 
 @pytest.mark.parametrize("by", ["route", "ranks"])
-@pytest.mark.parametrize("k", [None, 1, 3, N])
+@pytest.mark.parametrize("k", [None, 3])
 def test_ndcg_is_scikit_learns(op, by, k):
     x = samples()
     relevance = torch.randint(4, (BATCH, N), generator=torch.Generator().manual_seed(2))
@@ -253,32 +253,17 @@ def test_a_k_may_be_any_whole_number_where_any_number_of_items_is_served(op):
         assert loss(sizes, x, labels, k=10**30) == loss(sizes, x, labels)
 
 
-def test_precision_and_the_reciprocal_rank_of_an_exact_order(op):
-    x = torch.tensor([[6.0, 5, 4, 3, 2, 1], [1, 2, 3, 4, 5, 6]], dtype=DOUBLE)
-    relevance = torch.tensor([[0, 1, 1, 0, 0, 1], [0, 0, 0, 0, 2, 0]])
-    precision = functional.precision_at_k_loss(op, x, relevance, STEEP, k=3, reduction="none")
-    torch.testing.assert_close(1 - precision, torch.tensor([2 / 3, 1 / 3], dtype=DOUBLE))
-    for flags in (relevance, relevance > 0):
-        reciprocals = 1 - functional.mrr_loss(op, x, flags, STEEP, reduction="none")
-        torch.testing.assert_close(reciprocals, torch.tensor([1 / 2, 1 / 2], dtype=DOUBLE))
-    assert functional.mrr_loss(op, x, relevance, STEEP, k=1).item() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("scale", [0.02, 1, 20])
 @pytest.mark.parametrize("name", CASES)
-def test_gradients(op, name, scale):
+def test_gradients(op, name):
     """Of scores that nearly tie too, and in the tails."""
     loss, options, _ = CASES[name]
-    x = scale * samples()
+    x = torch.tensor([[1], [0.02], [20], [1], [1]], dtype=DOUBLE) * samples()
     relevance = torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
     lengths = torch.tensor([6, 5, 4, 2, 0])
-    for entries in ({}, {"lengths": lengths}):
-        assert torch.autograd.gradcheck(
-            lambda x, steepness, entries=entries: loss(
-                op, x, relevance, steepness, reduction="none", **options, **entries
-            ),
-            (x.clone().requires_grad_(), torch.tensor(SOFT, dtype=DOUBLE, requires_grad=True)),
-        )
+    assert torch.autograd.gradcheck(
+        lambda x, steepness: loss(op, x, relevance, steepness, reduction="none", lengths=lengths, **options),
+        (x.requires_grad_(), torch.tensor(SOFT, dtype=DOUBLE, requires_grad=True)),
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -395,34 +380,6 @@ def test_torch_fx_traces_a_module(op, name):
     assert torch.equal(traced(x, relevance, mask=mask), module(x, relevance, mask=mask))
 
 
-@pytest.mark.slow("models are trained")
-def test_a_model_learns_an_order(op):
-    """Scores of a linear model come to order items as a hidden one does."""
-    generator = torch.Generator().manual_seed(0)
-    features = torch.randn(64, N, 4, generator=generator)
-    truth = features @ torch.tensor([1.0, -2.0, 0.5, 0.0])
-    grades = truth.argsort(-1).argsort(-1).clamp_min(2) - 2
-    for loss in (
-        SpearmanLoss(op),
-        NDCGLoss(op),
-        NDCGLoss(op, by="ranks"),
-        MRRLoss(op),
-        PrecisionAtK(op, k=2),
-        ListRankLoss(link="identity"),
-    ):
-        model = torch.nn.Linear(4, 1)
-        torch.nn.init.normal_(model.weight, generator=generator)
-        optimiser, values = torch.optim.Adam(model.parameters(), lr=0.05), []
-        labels = grades if isinstance(loss, SpearmanLoss | NDCGLoss | ListRankLoss) else grades >= 2
-        for _ in range(60):
-            value = loss(model(features).squeeze(-1), labels)
-            optimiser.zero_grad()
-            value.backward()
-            optimiser.step()
-            values.append(value.item())
-        assert values[-1] < 0.15 or values[-1] < values[0] / 2, type(loss).__name__
-
-
 X, GRADES = torch.zeros(2, N), torch.zeros(2, N, dtype=torch.int64)
 
 
@@ -438,10 +395,7 @@ X, GRADES = torch.zeros(2, N), torch.zeros(2, N, dtype=torch.int64)
         ((X.unsqueeze(-1), GRADES), {}, nsc.OperandError, r"drop the last axis with \.squeeze\(-1\)"),
         ((X, X / 0), {}, nsc.OperandError, "relevance must hold numbers, got NaN"),
         ((X, GRADES[0]), {}, nsc.OperandError, r"relevance must have the shape of x, \(2, 6\), got \(6,\)"),
-        ((X, X.to(torch.complex64)), {}, nsc.OperandTypeError, "relevance must hold real numbers, got"),
-        ((X, [0] * N), {}, nsc.OperandTypeError, "relevance must be a tensor, got list"),
         ((X, GRADES.to("meta")), {}, nsc.OperandError, "x is on cpu and relevance on meta"),
-        (([0.0] * N, GRADES), {}, nsc.OperandTypeError, "scores must be a tensor, got list"),
         (
             (X.long(), GRADES),
             {},
@@ -450,19 +404,12 @@ X, GRADES = torch.zeros(2, N), torch.zeros(2, N, dtype=torch.int64)
         ),
         ((X[:, :3], GRADES[:, :3]), {}, nsc.OperandError, "x has 3 values along dim -1, this op sorts 6"),
         ((X, GRADES), {"dim": 2}, nsc.OperandError, "dim must be in -2 … 1"),
-        ((X, GRADES), {"k": 0}, nsc.OperandError, "k must be an integer in 1 … 6, got 0"),
         ((X, GRADES), {"k": 7}, nsc.OperandError, "k must be an integer in 1 … 6, got 7"),
-        ((X, GRADES), {"k": 2.0}, nsc.OperandError, "k must be an integer in 1 … 6, got 2.0"),
         ((X, GRADES), {"by": "rank"}, nsc.OperandError, "no by 'rank'; known: route, ranks"),
         ((X, GRADES), {"gain": 2}, nsc.OperandError, "no gain 2; known: exponential, linear"),
         ((X, GRADES), {"reduction": ["mean"]}, nsc.OperandError, "reduction must be one of mean, sum, none"),
         ((X, GRADES), {"weight": torch.ones(3)}, nsc.OperandError, r"the samples, \(2,\), got \(3,\)"),
         ((X, GRADES), {"weight": torch.ones(2).long()}, nsc.OperandTypeError, "weight must have a floating"),
-        ((X, GRADES), {"weight": torch.ones(2).requires_grad_()}, nsc.OperandError, "detach it"),
-        ((X, GRADES), {"lengths": torch.tensor([7, 1])}, nsc.OperandError, "lengths must be in 0 … 6, got 7"),
-        ((X, GRADES), {"mask": GRADES}, nsc.OperandTypeError, r"mask must hold booleans.*\.bool\(\)"),
-        ((X, GRADES), {"lengths": X[:, 0]}, nsc.OperandTypeError, r"lengths must hold integers.*\.long\(\)"),
-        ((X, GRADES), {"lengths": [6, 6]}, nsc.OperandTypeError, "got list: convert it with torch.tensor"),
     ],
 )
 def test_wrong_arguments_are_refused(op, arguments, options, error, message):
