@@ -18,7 +18,6 @@ from benchmarks.machine import machine
 from benchmarks.report import paragraph
 from nsc.atomic import write_whole
 from nsc.compiler.families import KINDS, known_name, known_networks, published
-from nsc.compiler.formats import save_network
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_constructions
 from nsc.compiler.verify import parse
@@ -197,7 +196,7 @@ class Found:
 def _keep(folder: Path, found: Found, networks: Sequence[Network]) -> None:
     """Write the networks that were found, and then a line."""
     for network in networks:
-        save_network(network, folder / f"{found.name}_became_{network.size}_{network.depth}.cn")
+        network.save(folder / f"{found.name}_became_{network.size}_{network.depth}.cn")
     with (folder / _KEPT).open("a", encoding="utf-8") as file:
         file.write(f"{json.dumps(dataclasses.asdict(found))}\n")
 

@@ -40,7 +40,7 @@ def describe(
             against it; others take it.
         format: a file's format, a name in FORMATS; None: found from its content.
         index_base: the number of a file's or a list's first wire, 0 or 1, where it could be either.
-        progress: is told of the comparators read.
+        progress: is told when reading begins.
 
     Raises:
         NetworkError: no such family or file, no network in it, no n for a family, or a format or an index
@@ -77,7 +77,7 @@ def describe(
             f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}), a known network such as "
             f"sort_16_60_10, nor a network file{''.join(f': did you mean {name}?' for name in near)}"
         )
-    return read_network(path, n, format=format, index_base=index_base, progress=progress)
+    return read_network(path, n, format=format, index_base=index_base)
 
 
 def is_family(network: object) -> bool:

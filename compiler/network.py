@@ -98,7 +98,7 @@ class Network:
         """
         n = check_wires(n)
         pairs = _pairs_array(n, comparators)
-        _check_ends(n, pairs, range(len(pairs)))
+        _check_ends(n, pairs)
         # A list of all pairs would take ten times the memory of the array.
         pieces = (pairs[start : start + _PIECE].tolist() for start in range(0, len(pairs), _PIECE))
         early = earliest_layers(n, chain.from_iterable(pieces))
@@ -169,7 +169,7 @@ class Network:
         """
         formats, place = _formats(), path_of("a network's file", path, NetworkError)
         name = formats.format_of_path(place) if format is None else format
-        formats.save_network(self, place, name)
+        formats.save(self.text(name).encode(), place)
         for loss in formats.losses(self, name):
             warnings.warn(f"nsc: {place}: {loss}", stacklevel=2)
         return place
@@ -241,19 +241,6 @@ class Network:
     def __iter__(self) -> Iterator[Comparators]:
         """Yield each layer's comparators, as `layers` does."""
         return self.layers()
-
-    def __contains__(self, layer: object) -> bool:
-        """Return whether some layer has exactly these comparators (lo, hi), in any order.
-
-        >>> net = Network.from_layers(4, [[(0, 1), (2, 3)], [(1, 2)]])
-        >>> [(2, 3), (0, 1)] in net, [(0, 1)] in net
-        (True, False)
-        """
-        try:
-            wanted = sorted((int(lo), int(hi)) for lo, hi in layer)  # type: ignore[attr-defined]
-        except (TypeError, ValueError):
-            return False
-        return any(sorted(map(tuple, own.tolist())) == wanted for own in self.layers())
 
     @overload
     def __getitem__(self, index: slice) -> Network: ...
@@ -393,7 +380,7 @@ def _starts_array(starts: ArrayLike, size: int) -> NDArray[np.int64]:
     return bounds[np.diff(bounds, prepend=-1) > 0]
 
 
-def _check_ends(n: int, pairs: NDArray[np.int64], layers: Sequence[int] | NDArray[np.int64]) -> None:
+def _check_ends(n: int, pairs: NDArray[np.int64], layers: NDArray[np.int64] | None = None) -> None:
     """Raise NetworkError if a comparator has a wire out of range, or the same wire twice."""
     outside = np.flatnonzero(((pairs < 0) | (pairs >= n)).any(axis=1))
     if len(outside):
@@ -422,10 +409,11 @@ def _increases(numbers: NDArray[np.int64]) -> bool:
 
 
 def _refused(
-    pairs: NDArray[np.int64], layers: Sequence[int] | NDArray[np.int64], index: int, fault: str
+    pairs: NDArray[np.int64], layers: NDArray[np.int64] | None, index: int, fault: str
 ) -> NetworkError:
     lo, hi = pairs[index].tolist()
-    return NetworkError(f"comparator ({lo}, {hi}) in layer {layers[index]} {fault}")
+    place = f", number {index + 1}," if layers is None else f" in layer {layers[index]}"
+    return NetworkError(f"comparator ({lo}, {hi}){place} {fault}")
 
 
 def earliest_layers(n: int, groups: Iterable[Sequence[int]]) -> Iterator[int]:

@@ -35,7 +35,6 @@ from nsc.compiler.formats.files import (
     read_stream,
     readable,
     save,
-    save_network,
     writable,
     write_network,
 )
@@ -59,7 +58,6 @@ __all__ = [
     "read_stream",
     "readable",
     "save",
-    "save_network",
     "writable",
     "write_network",
 ]

@@ -13,17 +13,14 @@ from array import array
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, lines_of, quoted
+from nsc.compiler.formats.scanning import WIRE, quoted
 from nsc.compiler.network import Network
-from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import count
 
 COLUMNS = ("layer", "lo", "hi")
 _CELL = re.compile(rf"\s*{WIRE}\s*")
 _ROW = re.compile(",".join([_CELL.pattern] * 3))
-# Numbers that are read between two reports.
-_TOLD = 3 << 16
 
 
 def _recognises(text: str) -> bool:
@@ -31,8 +28,8 @@ def _recognises(text: str) -> bool:
     return set(COLUMNS) <= {word.strip(' "') for word in header.split(",")}
 
 
-def _parse(text: str, progress: Progress) -> Listing:
-    reader = csv.reader(lines_of(text.lstrip()), strict=True)
+def _parse(text: str) -> Listing:
+    reader = csv.reader(io.StringIO(text.lstrip()), strict=True)
     numbers, row_of = array("q"), _ROW.fullmatch
     try:
         header = [word.strip() for word in next(reader, [])]
@@ -53,8 +50,6 @@ def _parse(text: str, progress: Progress) -> Listing:
                     f"line {reader.line_num}: layer, lo and hi are whole numbers, found {quoted(other[:60])}"
                 )
             numbers.extend(map(int, match.groups()))
-            if len(numbers) % _TOLD == 0:
-                progress.count("comparators", len(numbers) // 3)
     except csv.Error as error:
         raise NetworkError(f"line {reader.line_num}: {error}") from None
     return Listing.of_rows(np.frombuffer(numbers, np.int64).reshape(-1, 3))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -24,7 +23,6 @@ from nsc.compiler.formats import (
 )
 from nsc.compiler.formats.listing import Format, settle
 from nsc.compiler.network import Network
-from nsc.compiler.progress import SILENT, Progress
 from nsc.contract.manifest import NETWORK
 from nsc.errors import NetworkError
 from nsc.wording import argument
@@ -53,9 +51,8 @@ FORMATS: dict[str, Format] = {
 MOST_BYTES = 1 << 28
 # A comment before a network.
 _COMMENT = re.compile(r"\s*(?:#[^\n]*|//[^\n]*|/\*.*?\*/)", re.DOTALL)
-# Characters of a text that are compared with the examples, and that a message shows of each.
-_COMPARED = 120
-_BEGINNING, _EXAMPLE = 40, 24
+# Characters of a text that a message shows.
+_BEGINNING = 40
 
 
 def readable() -> list[str]:
@@ -74,7 +71,6 @@ def read_network(
     *,
     format: str | None = None,
     index_base: int | None = None,
-    progress: Progress = SILENT,
 ) -> Network:
     """Read a network from a file.
 
@@ -83,7 +79,6 @@ def read_network(
         n: number of wires, for formats that do not say it; must agree with those that do.
         format: a name in FORMATS; None: found from the content.
         index_base: what the file counts wires from, 0 or 1, where its format does not define it.
-        progress: is told of the comparators read.
 
     Raises:
         NetworkError: the file cannot be read, has no known format, or describes no network or
@@ -91,7 +86,7 @@ def read_network(
     """
     try:
         with path.open("rb") as stream:
-            return read_stream(stream, str(path), n, format=format, index_base=index_base, progress=progress)
+            return read_stream(stream, str(path), n, format=format, index_base=index_base)
     except IsADirectoryError:
         network = path / NETWORK
         package = f"; the network of this package is {network}" if network.is_file() else ""
@@ -109,7 +104,6 @@ def read_stream(
     *,
     format: str | None = None,
     index_base: int | None = None,
-    progress: Progress = SILENT,
 ) -> Network:
     """Read a network from an open file, as `read_network`; `name` is what messages call it."""
     content = bytearray()
@@ -126,7 +120,7 @@ def read_stream(
         raise NetworkError(f"cannot read the network file {name}: {error}") from None
     del content
     try:
-        return parse_network(text, n, format=format, index_base=index_base, progress=progress)
+        return parse_network(text, n, format=format, index_base=index_base)
     except NetworkError as error:
         raise NetworkError(f"{name}: {error}") from None
 
@@ -137,7 +131,6 @@ def parse_network(
     *,
     format: str | None = None,
     index_base: int | None = None,
-    progress: Progress = SILENT,
 ) -> Network:
     """Return the network that a text describes; arguments and errors are as in `read_network`.
 
@@ -156,7 +149,7 @@ def parse_network(
         if parse is None:
             raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
         try:
-            networks[name] = settle(parse(text, progress), n, index_base)
+            networks[name] = settle(parse(text), n, index_base)
         except NetworkError as error:
             faults.append(f"in format {name!r}: {error}")
     if not networks:
@@ -203,45 +196,16 @@ def _recognised(text: str) -> list[str]:
     """Return the names of the formats that a text looks like, in the table's order, at least one.
 
     Raises:
-        NetworkError: it looks like none; the message names the two formats whose examples are most like it.
+        NetworkError: it looks like none.
     """
     names = [name for name, format_ in FORMATS.items() if format_.recognises(text)]
     if names:
         return names
-    message = f"not a network in a known format, it begins {text[:_BEGINNING]!r}"
-    if text.strip():
-        first, second = _likeliest(text)
-        message += (
-            f": most like {first}, as {_excerpt(first)}, or {second}, as {_excerpt(second)}; "
-            f"{argument('format', first)} says where it differs"
-        )
-    raise NetworkError(message)
-
-
-def _likeliest(text: str) -> list[str]:
-    """Return the two formats that are read whose examples are most like a text.
-
-    Bare numbers with other signs between them, such as 0<2 1<3, are most like pairs.
-    """
-    is_bare = re.search(r"[^\W\d]|[\[\]{}:]", text[:_COMPARED]) is None
-    matcher = difflib.SequenceMatcher(b=_shape(text), autojunk=False)
-
-    def likeness(name: str) -> tuple[bool, float]:
-        matcher.set_seq1(_shape(FORMATS[name].example))
-        return is_bare and name == "pairs", matcher.ratio()
-
-    return sorted(readable(), key=likeness, reverse=True)[:2]
-
-
-def _shape(text: str) -> str:
-    """Return the beginning of a text with every number as 0, every word as a and all space as one."""
-    shape = re.sub(r"[^\W\d]+", "a", text.strip()[:_COMPARED])
-    return re.sub(r"\s+", " ", re.sub(r"\d+", "0", shape))
-
-
-def _excerpt(name: str) -> str:
-    line, _, more = FORMATS[name].example.partition("\n")
-    return line if len(line) <= _EXAMPLE and not more else f"{line[:_EXAMPLE]}…"
+    raise NetworkError(
+        f"not a network in a known format, it begins {text[:_BEGINNING]!r}: write comparators as "
+        f"(0,2),(1,3), or state {argument('format')}, one of {', '.join(readable())}, which says where it "
+        "differs"
+    )
 
 
 def format_of_path(path: Path) -> str:
@@ -280,22 +244,12 @@ def losses(network: Network, format: str) -> list[str]:
     return lost
 
 
-def save_network(network: Network, path: Path, format: str | None = None) -> None:
-    """Write a network to a file, whole or not at all; a file that is there is replaced.
+def save(content: bytes, path: Path) -> None:
+    """Write a network file, or a picture of a network, whole or not at all; a file that is there is replaced.
 
     Args:
-        network: the network.
+        content: of the file.
         path: the file; a link is followed, and a device or a pipe is written to as it is.
-        format: a name in FORMATS; None: by the file's suffix.
-
-    Raises:
-        NetworkError: no such format, or a file that cannot be written.
-    """
-    save(write_network(network, format_of_path(path) if format is None else format).encode(), path)
-
-
-def save(content: bytes, path: Path) -> None:
-    """Write a network file, or a picture of a network, whole or not at all, as `save_network` does.
 
     Raises:
         NetworkError: a file that cannot be written.

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsc.arguments import whole
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import quoted, without_comments
 from nsc.compiler.network import MAX_WIRES, Network, check_wires
-from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 
 if TYPE_CHECKING:
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
 
 _ID = r'(?:"[^"\n]*"|-?[A-Za-z0-9_.]+(?![A-Za-z0-9_.]))'
 _OPENING = re.compile(rf"\s*(?:strict\s+)?digraph\b\s*{_ID}?\s*\{{[\s;]*", re.IGNORECASE)
-# A word and what follows it; an attribute; what ends a list of attributes.
-_WORD = re.compile(rf"({_ID})\s*(?:(=|->|\[)\s*|[\s;,]*)")
-_FACT = re.compile(rf"({_ID})\s*=\s*({_ID})[\s;,]*")
-_CLOSING = re.compile(r"\][\s;,]*")
+_IDS, _FACT = re.compile(_ID), re.compile(rf"({_ID})\s*=\s*({_ID})[\s;,]*")
+# A path of one node or several; then a value or the attributes.
+_STATEMENT = re.compile(
+    rf"({_ID}(?:\s*->\s*{_ID})*)(?:\s*=\s*({_ID})|\s*\[\s*((?:{_ID}\s*=\s*{_ID}[\s;,]*)*)\])?[\s;,]*"
+)
 _DEFAULTS = ("node", "edge")
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 _GRAPH = re.compile(r"<(?:[^\s<>/:]{1,40}:)?graph[\s/>]")
-
-_Facts = dict[str, int | str]
 
 
 def graph_of(network: Network) -> networkx.DiGraph:
@@ -59,21 +58,27 @@ def graph_of(network: Network) -> networkx.DiGraph:
 
 def network_of_graph(graph: networkx.DiGraph) -> Network:
     """Return the network of a graph that `Network.from_graph` describes."""
-    import networkx
-
     if "n" not in graph.graph:
         raise NetworkError("a comparator graph needs its number of wires as graph.graph['n']")
-    n = check_wires(graph.graph["n"])
+    return Network.from_comparators(check_wires(graph.graph["n"]), _comparators_of(graph))
+
+
+def _comparators_of(graph: networkx.DiGraph) -> list[tuple[int, int]]:
+    """Return the comparators of a graph that `Network.from_graph` takes, in an order that its edges allow."""
+    import networkx
+
     if not graph.is_directed():
         raise NetworkError("a comparator graph must be directed: use a networkx.DiGraph")
+    for node, facts in graph.nodes(data=True):
+        for key in ("lo", "hi"):
+            if whole(facts.get(key)) is None or not 0 <= facts[key] < MAX_WIRES:
+                fault = f"found {quoted(str(facts[key])[:60])}" if key in facts else "it is missing"
+                raise NetworkError(f"node {quoted(str(node)[:60])}: {key} must be a wire's number; {fault}")
     try:
         nodes = list(networkx.topological_sort(graph))
-        pairs = [(graph.nodes[node]["lo"], graph.nodes[node]["hi"]) for node in nodes]
     except networkx.NetworkXUnfeasible:
         raise NetworkError("a comparator graph must have no cycle, but this one has one") from None
-    except KeyError as missing:
-        raise NetworkError(f"every node of a comparator graph needs {missing}") from None
-    network = Network.from_comparators(n, pairs)
+    pairs = [(int(graph.nodes[node]["lo"]), int(graph.nodes[node]["hi"])) for node in nodes]
     last: dict[int, object] = {}
     for node, pair in zip(nodes, pairs, strict=True):
         for wire in pair:
@@ -83,7 +88,7 @@ def network_of_graph(graph: networkx.DiGraph) -> Network:
                     "edge joins them: the graph must have an edge per wire segment"
                 )
             last[wire] = node
-    return network
+    return pairs
 
 
 def _listing(graph: networkx.DiGraph) -> Listing:
@@ -93,22 +98,12 @@ def _listing(graph: networkx.DiGraph) -> Listing:
         graph: as `Network.from_graph` takes it; the graph attribute ``n`` may be missing.
 
     Raises:
-        NetworkError: an attribute that is missing or no integer, a graph that `Network.from_graph`
-            refuses, or layers that the edges contradict.
+        NetworkError: a graph that `Network.from_graph` refuses, or layers that the edges contradict.
     """
-    for node, facts in graph.nodes(data=True):
-        for key in ("lo", "hi"):
-            if type(facts.get(key)) is not int or not 0 <= facts[key] < MAX_WIRES:
-                fault = f"found {quoted(str(facts[key])[:60])}" if key in facts else "it is missing"
-                raise NetworkError(f"node {quoted(str(node)[:60])}: {key} must be a wire's number; {fault}")
-    n = graph.graph.get("n")
-    if n is None:  # the user may state it; the highest wire will do for the edges
-        ends = [facts[key] for _, facts in graph.nodes(data=True) for key in ("lo", "hi")]
-        graph.graph["n"] = max(ends, default=0) + 1
-    network = network_of_graph(graph)
+    pairs, n = _comparators_of(graph), graph.graph.get("n")
     layers = [facts.get("layer") for _, facts in graph.nodes(data=True)]
     if not layers or any(type(layer) is not int or abs(layer) >> 62 for layer in layers):
-        return Listing(network.comparators.astype(np.int64), n=n, index_base=0)
+        return Listing(np.array(pairs, np.int64).reshape(-1, 2), n=n, index_base=0)
     for before, after in graph.edges:
         if graph.nodes[before]["layer"] >= graph.nodes[after]["layer"]:
             raise NetworkError(
@@ -123,90 +118,43 @@ def _recognises_dot(text: str) -> bool:
     return _OPENING.match(text) is not None
 
 
-def _parse_dot(text: str, progress: Progress) -> Listing:
+def _parse_dot(text: str) -> Listing:
     text = without_comments(text).rstrip()
     opening = _OPENING.match(text)
     if opening is None or not text.endswith("}"):
         raise NetworkError("a comparator graph in DOT is one digraph { … }")
-    reader = _Reader(text, opening.end(), len(text) - 1)
-    while (start := reader.place) < reader.end:
-        if not reader.takes_statement():
-            line = text.count("\n", 0, start) + 1
-            excerpt = quoted(text[start : min(start + 40, reader.end)])
+    import networkx
+
+    graph, place, end = networkx.DiGraph(), opening.end(), len(text) - 1
+    while place < end:
+        statement = _STATEMENT.match(text, place, end)
+        if statement is None or not _takes_statement(graph, *statement.groups()):
+            line = text.count("\n", 0, place) + 1
+            excerpt = quoted(text[place : min(place + 40, end)])
             raise NetworkError(
                 f"line {line}: expected a new node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found "
                 f"{excerpt}"
             )
-    import networkx
-
-    graph = networkx.DiGraph()
-    graph.graph.update(reader.facts)
-    graph.add_nodes_from(reader.nodes.items())
-    graph.add_edges_from(reader.edges)
+        place = statement.end()
     return _listing(graph)
 
 
-class _Reader:
-    """Goes through a text once; its parts are matched where the reader stands, never searched for.
-
-    Attributes:
-        place, end: where it stands, and where the graph's closing bracket is.
-        facts, nodes, edges: what was read: the graph's own attributes, nodes with theirs, and edges, which
-            may be stated twice.
-    """
-
-    def __init__(self, text: str, place: int, end: int) -> None:
-        self.text, self.place, self.end = text, place, end
-        self.facts: _Facts = {}
-        self.nodes: dict[str, _Facts] = {}
-        self.edges: dict[tuple[str, str], None] = {}
-
-    def takes_statement(self) -> bool:
-        """Take a statement; return whether there was one that a comparator graph may have."""
-        word, sign = self._word()
-        path = [word]
-        while sign == "->":
-            word, sign = self._word()
-            path.append(word)
-        if "" in path:
+def _takes_statement(graph: networkx.DiGraph, path: str, value: str | None, facts: str | None) -> bool:
+    """Add a statement to a graph; return whether it is one that a comparator graph may have."""
+    name, *others = map(_name, _IDS.findall(path))
+    attributes = {_name(key): _value(word) for key, word in _FACT.findall(facts or "")}
+    if value is not None:
+        graph.graph[name] = _value(value)
+        return not others
+    if others:
+        graph.add_edges_from(itertools.pairwise((name, *others)))
+    elif path == "graph":
+        graph.graph.update(attributes)
+    elif path not in _DEFAULTS:
+        if "lo" in graph.nodes.get(name, {}) or not {"lo", "hi"} <= attributes.keys():
             return False
-        name = _name(word)
-        if sign == "=" and len(path) == 1:
-            value, more = self._word()
-            self.facts[name] = _value(value)
-            return value != "" and more == ""
-        facts = self._facts() if sign == "[" else {}
-        if facts is None or sign == "=":
-            return False
-        if len(path) > 1:
-            self.edges |= dict.fromkeys(itertools.pairwise(map(_name, path)))
-        elif word == "graph":
-            self.facts.update(facts)
-        elif word not in _DEFAULTS:
-            if name in self.nodes or "lo" not in facts or "hi" not in facts:
-                return False
-            self.nodes[name] = facts
-        return True
-
-    def _word(self) -> tuple[str, str]:
-        """Return a word and the sign behind it, each empty where there is none."""
-        match = _WORD.match(self.text, self.place, self.end)
-        if match is None:
-            return "", ""
-        self.place = match.end()
-        return match[1], match[2] or ""
-
-    def _facts(self) -> _Facts | None:
-        """Return the attributes up to the closing bracket, None where there is something else."""
-        facts: _Facts = {}
-        while (match := _FACT.match(self.text, self.place, self.end)) is not None:
-            facts[_name(match[1])] = _value(match[2])
-            self.place = match.end()
-        closing = _CLOSING.match(self.text, self.place, self.end)
-        if closing is None:
-            return None
-        self.place = closing.end()
-        return facts
+        graph.add_nodes_from([(name, attributes)])
+    return True
 
 
 def _name(word: str) -> str:
@@ -233,7 +181,7 @@ def _recognises_graphml(text: str) -> bool:
     return text.lstrip().startswith("<") and "<graphml" in text
 
 
-def _parse_graphml(text: str, progress: Progress) -> Listing:
+def _parse_graphml(text: str) -> Listing:
     # Entities that stand for entities make gigabytes of a few lines; a network needs none.
     for word in ("<!DOCTYPE", "<!ENTITY"):
         if word in text:

@@ -15,12 +15,11 @@ from nsc.arguments import whole
 from nsc.compiler.formats.listing import Format, Listing, Pairs, settle
 from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import Network
-from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
 from nsc.wording import argument
 
-_AS_JSON = str.maketrans("()", "[]")
+AS_JSON = str.maketrans("()", "[]")
 
 
 def json_value(text: str) -> Any:
@@ -50,15 +49,15 @@ def stated_wires(data: dict[str, Any], key: str) -> int:
 
 def comparators_of(items: list[Any], what: str) -> Pairs:
     """Return the comparators of a flat list of JSON values, which messages call by `what` and their place."""
-    if not _are_pairs(items):
-        index, item = next((k, item) for k, item in enumerate(items) if not _are_pairs([item]))
+    if not are_pairs(items):
+        index, item = next((k, item) for k, item in enumerate(items) if not are_pairs([item]))
         nested = isinstance(item, list) and bool(item) and isinstance(item[0], list)
         several = " (lists nested deeper are several networks: one network a file)" if nested else ""
         raise NetworkError(f"{what} {index}: a comparator is [lo, hi], found {quoted(item)}{several}")
     return integers_array(items, 2)
 
 
-def _are_pairs(items: list[Any]) -> bool:
+def are_pairs(items: list[Any]) -> bool:
     return set(map(type, items)) <= {list} and set(map(len, items)) <= {2} and are_integers(items)
 
 
@@ -113,7 +112,7 @@ def _listing(items: list[Any]) -> Listing:
         if not isinstance(layer, list):
             raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")
     flat = list(itertools.chain.from_iterable(items))
-    if not _are_pairs(flat):
+    if not are_pairs(flat):
         for index, layer in enumerate(items):
             comparators_of(layer, f"layer {index}, item")
     return Listing(integers_array(flat, 2), list(map(len, items)))
@@ -123,9 +122,9 @@ def _recognises(text: str) -> bool:
     return re.match(r"\s*\[\s*\[", text) is not None
 
 
-def _parse(text: str, progress: Progress) -> Listing:
+def _parse(text: str) -> Listing:
     try:
-        items = json_value(text.translate(_AS_JSON))
+        items = json_value(text.translate(AS_JSON))
     except NetworkError as error:
         if "Extra data" not in str(error):
             raise

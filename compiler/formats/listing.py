@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +10,12 @@ import numpy.typing as npt
 
 from nsc.arguments import integer
 from nsc.compiler.network import Network, check_wires
-from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument, count
 
 Pairs = npt.NDArray[np.int64]
 
 MOST_NAMED = 8
-# Numbers that are read between two reports.
-_TOLD = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -55,8 +51,8 @@ class Format:
         holds_layers: whether a written network is read back with the same layers.
         holds_wires: whether the text states n.
         recognises: whether a text looks like this format; asked in the table's order.
-        parse: returns the listing of a text, without trailing space and with ``\\n`` as its newline; its
-            second argument is told of the comparators read. None: the format is not read.
+        parse: returns the listing of a text, without trailing space and with ``\\n`` as its newline.
+            None: the format is not read.
         write: a network to its text. None: the format is not written.
     """
 
@@ -65,19 +61,8 @@ class Format:
     holds_layers: bool = False
     holds_wires: bool = False
     recognises: Callable[[str], bool] = lambda text: False
-    parse: Callable[[str, Progress], Listing] | None = None
+    parse: Callable[[str], Listing] | None = None
     write: Callable[[Network], str] | None = None
-
-
-def joined(pieces: Iterable[Pairs], progress: Progress) -> Pairs:
-    """Return the comparators of all pieces in one array; `progress` is told of their number."""
-    flat, told = array("q"), 0
-    for piece in pieces:
-        flat.frombytes(piece.tobytes())
-        if len(flat) - told > _TOLD:
-            told = len(flat)
-            progress.count("comparators", told // 2)
-    return np.frombuffer(flat, np.int64).reshape(-1, 2) if flat else np.empty((0, 2), np.int64)
 
 
 def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
@@ -105,14 +90,10 @@ def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
         _refuse_outside(pairs, first, wires)
         _refuse_unused(pairs, first, wires)
     _refuse_outside(pairs, first, wires)
-    same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
-    if len(same):
-        raise NetworkError(f"{_named(listing, int(same[0]))} joins a wire to itself: lo and hi must differ")
     try:
         if listing.layer_sizes is None:
             return Network.from_comparators(wires, pairs - first)
-        starts = np.cumsum([0, *listing.layer_sizes])
-        return Network(wires, pairs - first, starts)
+        return Network(wires, pairs - first, np.cumsum([0, *listing.layer_sizes]))
     except NetworkError as error:
         counted = " (wires counted from 0 here, from 1 there)" if first else ""
         raise NetworkError(f"{error}{counted}") from None
@@ -173,12 +154,3 @@ def _refuse_unused(pairs: Pairs, first: int, wires: int) -> None:
             f"no number of wires is stated, and of {first} … {first + wires - 1} no comparator "
             f"touches {named}{more}: state {argument('n')}"
         )
-
-
-def _named(listing: Listing, index: int) -> str:
-    """Return how a message calls a comparator."""
-    pair = tuple(listing.comparators[index].tolist())
-    if listing.layer_sizes is None:
-        return f"comparator {pair}, number {index + 1},"
-    layer = int(np.searchsorted(np.cumsum(listing.layer_sizes), index, side="right"))
-    return f"comparator {pair} in layer {layer}"

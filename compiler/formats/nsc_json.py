@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from nsc.compiler.families import family_network
 from nsc.compiler.formats.json_lists import are_integers, integers_array, json_object, stated_wires
-from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
+from nsc.compiler.formats.listing import Format, Listing, Pairs
 from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
-from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -33,10 +32,6 @@ LONGEST_PLAIN = 1 << 16
 LONGEST_LISTED = 1 << 20
 # (k, 4) integers lo, hi, step, count: comparators (lo + i·step, hi + i·step) for i in 0 … count - 1.
 Progressions = npt.NDArray[np.int64]
-
-# Comparators that are expanded at a time, if one progression has no more; layers that are checked at a time.
-_PIECE = 1 << 14
-_LAYERS = 16
 
 
 def _recognises(text: str) -> bool:
@@ -80,7 +75,7 @@ def progressions_of(pairs: list[list[int]]) -> Iterator[list[int]]:
         start = end
 
 
-def _parse(text: str, progress: Progress) -> Listing:
+def _parse(text: str) -> Listing:
     data = json_object(text)
     if data.get("format") != NSC_FORMAT:
         raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {quoted(data.get("format"))}')
@@ -93,8 +88,10 @@ def _parse(text: str, progress: Progress) -> Listing:
         return _of_family(n, data["family"], data.get("sha256"))
     if not isinstance(layers, list):
         raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
-    sizes: list[int] = []
-    return Listing(joined(_layers(n, layers, sizes), progress), sizes, n, index_base=0)
+    rows, sizes = _progressions(n, layers)
+    if sum(sizes) > MAX_SIZE:
+        raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
+    return Listing(_expanded(rows), sizes, n, index_base=0)
 
 
 def _of_family(n: int, family: object, digest: object) -> Listing:
@@ -111,30 +108,17 @@ def _of_family(n: int, family: object, digest: object) -> Listing:
     return Listing(network.comparators.astype(np.int64), sizes, n, index_base=0)
 
 
-def _layers(n: int, layers: list[Any], sizes: list[int]) -> Iterator[Pairs]:
-    """Yield the comparators, some thousands at a time, and append each layer's number to the sizes."""
-    total = 0
-    for start in range(0, len(layers), _LAYERS):
-        for pairs in _expanded(_progressions(n, layers[start : start + _LAYERS], sizes)):
-            total += len(pairs)
-            if total > MAX_SIZE:
-                raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
-            yield pairs
-
-
-def _progressions(n: int, layers: list[object], sizes: list[int]) -> Progressions:
-    """Return the progressions of some layers, and append each layer's number of comparators to the sizes."""
-    lists = [layer for layer in layers if isinstance(layer, list)]
-    items = list(itertools.chain.from_iterable(lists))
-    is_list = len(lists) == len(layers) and set(map(type, items)) <= {list}
-    if is_list and set(map(len, items)) <= {2, 4} and are_integers(items):
-        rows = _rows(items)
-        ends = np.cumsum([0, *map(len, lists)])
-        counted = np.diff(np.append(0, np.cumsum(rows[:, 3]))[ends])
-        if ((rows[:, 2:] >= 1) & (rows[:, 2:] <= n)).all() and (counted <= n).all():
-            sizes.extend(counted.tolist())
-            return rows
-    for index, layer in enumerate(layers, start=len(sizes)):
+def _progressions(n: int, layers: list[Any]) -> tuple[Progressions, list[int]]:
+    """Return the progressions of layers, and how many comparators each layer has."""
+    if set(map(type, layers)) <= {list}:
+        items = list(itertools.chain.from_iterable(layers))
+        if set(map(type, items)) <= {list} and set(map(len, items)) <= {2, 4} and are_integers(items):
+            rows = _rows(items)
+            ends = np.cumsum([0, *map(len, layers)])
+            sizes = np.diff(np.append(0, np.cumsum(rows[:, 3]))[ends])
+            if ((rows[:, 2:] >= 1) & (rows[:, 2:] <= n)).all() and (sizes <= n).all():
+                return rows, sizes.tolist()
+    for index, layer in enumerate(layers):
         _refuse_others(n, layer, index)
     raise AssertionError("some layer is none")
 
@@ -165,16 +149,14 @@ def _refuse_others(n: int, items: object, index: int) -> None:
             )
 
 
-def _expanded(progressions: Progressions) -> Iterator[Pairs]:
-    """Yield the comparators of progressions, some thousands at a time, but each progression whole."""
-    ends = np.cumsum(progressions[:, 3])
-    cuts = np.unique(np.searchsorted(ends, np.arange(_PIECE, ends[-1] if len(ends) else 0, _PIECE)))
-    for rows in np.split(progressions, cuts):
-        counts = rows[:, 3]
-        place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        pairs: Pairs = np.repeat(rows[:, :2], counts, axis=0)
-        pairs += (place * np.repeat(rows[:, 2], counts))[:, None]
-        yield pairs
+def _expanded(progressions: Progressions) -> Pairs:
+    """Return the comparators of progressions."""
+    counts = progressions[:, 3]
+    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    place *= np.repeat(progressions[:, 2], counts)
+    pairs: Pairs = np.repeat(progressions[:, :2], counts, axis=0)
+    pairs += place[:, None]
+    return pairs
 
 
 FORMAT = Format(

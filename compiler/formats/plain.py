@@ -6,15 +6,13 @@ Comments (``//``, ``/* */``, and from ``#`` to the end of the line) are passed o
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable
 
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, numbers_of, pairs_of, quoted, repeated, without_comments
+from nsc.compiler.formats.scanning import WIRE, pairs_of, quoted, without_comments
 from nsc.compiler.network import Network
-from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -26,7 +24,7 @@ _KINDS = (
     (re.compile(r"\s*[0-9]+[ \t]*,"), rf"\s*{WIRE}[ \t]*,[ \t]*{WIRE}(?![^\s;])[ \t]*;?", "0,2"),
     (re.compile(r"\s*[0-9]+[ \t]+[0-9]"), rf"\s*{WIRE}[ \t]+{WIRE}(?![^\s,;])[ \t]*[,;]?", "0 2"),
 )
-_NUMBERS = repeated(rf"\s*{WIRE}(?!\S)", 1 << 13)
+_NUMBER = re.compile(WIRE)
 
 
 def _begins(pattern: str) -> Callable[[str], bool]:
@@ -34,12 +32,12 @@ def _begins(pattern: str) -> Callable[[str], bool]:
     return lambda text: re.match(pattern, text) is not None
 
 
-def _reader(pair: str, example: str, index_base: int | None = None) -> Callable[[str, Progress], Listing]:
+def _reader(pair: str, example: str, index_base: int | None = None) -> Callable[[str], Listing]:
     """Return a function that reads texts of pairs of this pattern."""
 
-    def parse(text: str, progress: Progress) -> Listing:
+    def parse(text: str) -> Listing:
         bare = without_comments(text).rstrip()
-        return Listing(pairs_of(bare, pair, example, progress), index_base=index_base)
+        return Listing(pairs_of(bare, pair, example), index_base=index_base)
 
     return parse
 
@@ -54,45 +52,35 @@ def _writer(pair: str, between: str, index_base: int = 0) -> Callable[[Network],
     return write
 
 
-def _parse_pairs(text: str, progress: Progress) -> Listing:
+def _parse_pairs(text: str) -> Listing:
     bare = without_comments(text).rstrip()
     kinds = [kind for kind in _KINDS if kind[0].match(bare)] or _KINDS
-    return Listing(pairs_of(bare, *kinds[0][1:], progress))
+    return Listing(pairs_of(bare, *kinds[0][1:]))
 
 
-def _parse_code(text: str, progress: Progress) -> Listing:
+def _parse_code(text: str) -> Listing:
     bare = without_comments(text).rstrip()
     called = re.match(_CALL, bare)
     name = "SWAP" if called is None else called[1]
     example = "SWAP(0,2);" if called is None else f"{name[:40]}(0,2); (one name in the whole file)"
-    return Listing(pairs_of(bare, rf"\s*{name}{_ROUND_PAIR}[;,]?", example, progress, word=name))
+    return Listing(pairs_of(bare, rf"\s*{name}{_ROUND_PAIR}[;,]?", example, word=name))
 
 
-def _parse_table(text: str, progress: Progress) -> Listing:
-    numbers = _numbers(without_comments(text).rstrip(), progress)
-    if len(numbers) < 2:
+def _parse_table(text: str) -> Listing:
+    words = without_comments(text).split()
+    for place, word in enumerate(words, start=1):
+        if _NUMBER.fullmatch(word) is None:
+            raise NetworkError(f"number {place} of the table is no whole number: {quoted(word[:60])}")
+    if len(words) < 2:
         raise NetworkError("a table begins with the number of wires and the number of comparators")
-    n, size = numbers[:2]
-    if len(numbers) - 2 != 2 * size:
+    n, size = map(int, words[:2])
+    if len(words) - 2 != 2 * size:
         raise NetworkError(
             f"a table of {count(size, 'comparator')} has {2 * size} numbers after the first two, this one "
-            f"{len(numbers) - 2}; one network a file"
+            f"{len(words) - 2}; one network a file"
         )
-    pairs = np.frombuffer(numbers, np.int64)[2:].reshape(2, size).T
+    pairs = np.fromiter(map(int, words[2:]), np.int64).reshape(2, size).T
     return Listing(np.ascontiguousarray(pairs), n=n, index_base=1)
-
-
-def _numbers(text: str, progress: Progress) -> array[int]:
-    """Return the whole numbers of a text, some thousands of them at a time."""
-    numbers, place = array("q"), 0
-    while (match := _NUMBERS.match(text, place)) is not None:
-        numbers.frombytes(numbers_of(match[0]).tobytes())
-        place = match.end()
-        progress.count("comparators", len(numbers) // 2)
-    if place < len(text):
-        word = text[place:].split(maxsplit=1)[0]
-        raise NetworkError(f"number {len(numbers) + 1} of the table is no whole number: {quoted(word[:60])}")
-    return numbers
 
 
 def _write_table(network: Network) -> str:

@@ -6,16 +6,12 @@ pattern can split a text in two ways.
 
 from __future__ import annotations
 
-import functools
 import json
 import re
-from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from nsc.compiler.formats.listing import Pairs, joined
-from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.formats.listing import Pairs
 from nsc.errors import NetworkError
 
 # A wire's number in a pattern. Nine digits are more than enough and never too many for int().
@@ -31,76 +27,31 @@ _DIGITS_ALONE = bytes(code if chr(code).isdigit() and code < 128 else 32 for cod
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
-def pairs_of(
-    text: str, pattern: str, example: str, progress: Progress = SILENT, line: int = 1, word: str = ""
-) -> Pairs:
+def pairs_of(text: str, pattern: str, example: str, word: str = "") -> Pairs:
     """Return the comparators that a text consists of.
 
     Args:
         text: the text, without trailing space.
         pattern: one comparator with the space around it; its two groups are lo and hi.
         example: a comparator, for messages.
-        progress: is told of the comparators read.
-        line: number of the text's first line.
         word: a word of the pattern that may have digits.
 
     Raises:
-        NetworkError: anything but comparators, or one that joins a wire to itself.
+        NetworkError: anything but comparators.
     """
-    return joined(_blocks(text, pattern, example, line, word), progress)
-
-
-def _blocks(text: str, pattern: str, example: str, line: int, word: str) -> Iterator[Pairs]:
-    """Yield comparators some thousands at a time: all their numbers as strings would take a lot of memory."""
-    block, place = repeated(pattern, _BLOCK), 0
+    # All numbers as strings would take a lot of memory.
+    block = re.compile(f"(?:{pattern.replace(WIRE, _DIGITS)}){{1,{_BLOCK}}}")
+    blocks, place = [np.empty(0, np.int64)], 0
     while (match := block.match(text, place)) is not None:
-        pairs = numbers_of(match[0].replace(word, "") if word else match[0]).reshape(-1, 2)
-        if (pairs[:, 0] == pairs[:, 1]).any():
-            _refuse_same(text, re.compile(pattern), place, line)
-        yield pairs
+        digits = match[0].replace(word, "") if word else match[0]
+        blocks.append(
+            np.fromstring(digits.encode("ascii", "replace").translate(_DIGITS_ALONE), np.int64, sep=" ")
+        )
         place = match.end()
     if place < len(text):
-        where = _line(text, place, line)
-        raise NetworkError(f"line {where}: expected {example}, found {quoted(text[place:].lstrip()[:40])}")
-
-
-def numbers_of(text: str) -> npt.NDArray[np.int64]:
-    """Return the numbers that a text has between all that is no digit.
-
-    >>> numbers_of("(0,12),").tolist()
-    [0, 12]
-    """
-    digits = text.encode("ascii", "replace").translate(_DIGITS_ALONE)
-    return np.fromstring(digits, np.int64, sep=" ") if digits.strip() else np.empty(0, np.int64)
-
-
-@functools.lru_cache
-def repeated(pattern: str, most: int) -> re.Pattern[str]:
-    """Return a pattern that matches another one to `most` times, without its groups of wires."""
-    return re.compile(f"(?:{pattern.replace(WIRE, _DIGITS)}){{1,{most}}}")
-
-
-def _refuse_same(text: str, one: re.Pattern[str], place: int, line: int) -> None:
-    """Raise for the first comparator from a place on that joins a wire to itself."""
-    same = next(match for match in one.finditer(text, place) if int(match[1]) == int(match[2]))
-    wire = int(same[1])
-    raise NetworkError(
-        f"line {_line(text, same.start(), line)}: comparator ({wire}, {wire}) joins a wire to itself: lo and "
-        "hi must differ"
-    )
-
-
-def lines_of(text: str, place: int = 0) -> Iterator[str]:
-    """Yield the lines of a text from a place on, with newlines, without a copy of all of them at a time."""
-    while place < len(text):
-        end = text.find("\n", place) + 1 or len(text)
-        yield text[place:end]
-        place = end
-
-
-def _line(text: str, start: int, first: int) -> int:
-    """Return the number of the line where what begins at a place, perhaps with spaces, is."""
-    return first + text.count("\n", 0, len(text) - len(text[start:].lstrip()))
+        line = 1 + text.count("\n", 0, len(text) - len(text[place:].lstrip()))
+        raise NetworkError(f"line {line}: expected {example}, found {quoted(text[place:].lstrip()[:40])}")
+    return np.concatenate(blocks).reshape(-1, 2)
 
 
 def without_comments(text: str) -> str:

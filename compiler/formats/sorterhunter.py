@@ -13,24 +13,22 @@ import json
 import re
 import warnings
 
-from nsc.compiler.formats.json_lists import comparators_of, json_object, stated_wires
+from nsc.compiler.formats.json_lists import AS_JSON, comparators_of, json_object, stated_wires
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, pairs_of, quoted
+from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import Network
-from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 
 _BEGINNING = "{'N'"
 _WIRES = re.compile(r"\{\s*'N'\s*:\s*([0-9]{1,9})\s*,")
-_OPENING = re.compile(r"'nw'\s*:\s*\[")
-_PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
+_AS_JSON = AS_JSON | str.maketrans("'", '"')
 
 
 def _recognises(text: str) -> bool:
     return re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text
 
 
-def _parse(text: str, progress: Progress) -> Listing:
+def _parse(text: str) -> Listing:
     data = json_object(text)
     n, flat = stated_wires(data, "N"), data.get("nw")
     if not isinstance(flat, list):
@@ -47,7 +45,7 @@ def _recognises_log(text: str) -> bool:
     return re.search(r"^[ \t]*\{'N'", text, re.MULTILINE) is not None
 
 
-def _parse_log(text: str, progress: Progress) -> Listing:
+def _parse_log(text: str) -> Listing:
     lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
     networks = [(number, line) for number, line in lines if line.startswith(_BEGINNING) and line[-1] == "}"]
     cut = [number for number, line in lines if _is_cut(line)]
@@ -63,20 +61,17 @@ def _parse_log(text: str, progress: Progress) -> Listing:
         numbers = " and ".join(str(n) for n in sorted(wires)[:2])
         raise NetworkError(f"several networks in one file, of {numbers} wires: keep one run's lines")
     number, line = networks[-1]
-    opening = _OPENING.search(line)
-    closing = -1 if opening is None else line.find("]", opening.end())
-    if opening is None or closing < 0:
-        raise NetworkError(f"line {number}: 'nw', the list of comparators, is missing")
-    if _OPENING.search(line, opening.end()):
-        raise NetworkError(f"line {number}: 'nw', the list of comparators, is stated twice")
-    flat = pairs_of(line[opening.end() : closing].strip(), _PAIR, "(0,2)", progress, number)
+    try:
+        listing = _parse(line.translate(_AS_JSON))
+    except NetworkError as error:
+        raise NetworkError(f"line {number}: {error}") from None
     if cut:
         warnings.warn(
             f"nsc: line {cut[-1]} of the log is cut off before its network ends: the last whole network, of "
             f"line {number}, is read",
             stacklevel=2,
         )
-    return Listing(flat, n=next(iter(wires)))
+    return listing
 
 
 def _is_cut(line: str) -> bool:

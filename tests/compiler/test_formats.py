@@ -6,7 +6,6 @@ import warnings
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from strategies import networks
 
 from nsc.compiler.families import FAMILIES
@@ -22,46 +21,33 @@ GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">%s</graphml>'
 @pytest.mark.parametrize(
     "text",
     [
-        "[(0,2),(1,3)]\n[(0,1),(2,3)]\n[(1,2)]",
         "\n  [ (0, 2) , (1, 3) ],\r\n\r\n[(2,3),(0,1)],\r\n[(1,2)],\r\n",
         '{"N":4,"L":5,"D":3,"symmetric":true,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
         '{"nw":[[1,3],[0,2],[2,3],[0,1],[1,2]],"N":4}',
-        '{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
         '{"format":"nsc-network/1","n":4,"layers":[[[0,2,1,2]],[],[[0,1,2,2]],[[1,2]]]}',
         '\ufeff{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
-        "[[0,2],[1,3],[0,1],[2,3],[1,2]]",
         "[[[0, 2], [1, 3]], [], [[0, 1], [2, 3]], [[1, 2]]]",
         "[[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]]",
         "SorterHunter V0.4\n{'N':4,'L':6,'D':3,'sw':'','nw':[(0,1),(0,2),(1,3),(0,1),(2,3),(1,2)]}\n"
         "Iteration 5\n{'N':4,'L':5,'D':3,'sw':'x','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}\nIteration 6",
-        "0:2,1:3\n0:1,2:3\n1:2",
         "0:2,1:3,0:1,2:3,1:2,",
         "\r\n 0 : 2,\r\n\r\n1:3\r\n0:1,2:3,1:2",
-        "[1:3][2:4][1:2][3:4][2:3]",
-        "[1:3] [2:4]\n[1:2] [3:4]\n[ 2 : 3 ]\n",
-        "4 5\n1 2 1 3 2\n3 4 2 4 3",
         "4 5 1 2 1 3 2 3 4 2 4 3",
-        "(0,2),(1,3)\n(0,1),(2,3)\n(1,2)",
-        "(0,2) (1,3) (0, 1) (2,3) ( 1,2 )",
         "(0,2)\n(1,3);\n(0,1);(2,3),(1,2)",
         "0,2 1,3 0,1 2,3 1,2",
         "0, 2\n1, 3\n0, 1\n2, 3\n1, 2",
-        "0 2\n1 3\n0 1\n2 3\n1 2\n",
         "0 2 1 3\n\n0 1 2 3\n1\t2",
         "0 2, 1 3, 0 1, 2 3, 1 2",
         "# mine\n0:2,1:3 # at once\n0:1,2:3\n1:2",
         "// mine\n\n[(0,2),(1,3)]\n/* then */\n[(0,1),(2,3)]\n[(1,2)] // last",
         "/* mine */ [1:3][2:4] // at once\n[1:2][3:4][2:3]",
         "# mine\n4 5\n1 2 1 3 2 # from\n3 4 2 4 3 # to",
-        "# mine\n(0,2) (1,3) # at once\n(0,1) (2,3) (1,2)",
         '# mine\n{"N":4,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
         "# mine\n[[0,2],[1,3],[0,1],[2,3],[1,2]]",
         "# mine\nlayer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
-        "SWAP(0,2); SWAP(1,3); SWAP(0,1); SWAP(2,3); SWAP(1,2);",
         "// layer 0\ncas(0, 2)\ncas(1, 3) /* SWAP(0,1);\n */\ncas(0, 1), cas(2, 3) # 3\ncas(1, 2)",
         "#define min_max(a,b) swap(&d[a], &d[b])\nmin_max(0,2);min_max(1,3);\n"
         "min_max(0,1);min_max(2,3);min_max(1,2);",
-        "layer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
         ",hi,lo,layer\r\n0,2,0,1\r\n1,3,1,1\r\n4,2,1,30\r\n2,1,0,2\r\n3,3,2,2\r\n",
         'strict digraph "" {graph [n="4"]; node [shape=box]; // drawn\n'
         "a [lo=0, hi=2, color=red]\nb [lo=1 hi=3];c [lo=0,hi=1]; d [lo=2,hi=3]; e [lo=1,hi=2];\n"
@@ -82,36 +68,21 @@ def test_every_example_is_the_same_sorter():
             assert parse_network(FORMATS[name].example, format=format_) == FOUR
 
 
-@settings(max_examples=100)
-@given(networks(wires=(1, 24)), st.booleans())
-def test_written_networks_are_read_back(network, as_progressions):
+@settings(max_examples=60)
+@given(networks(wires=(1, 24)))
+def test_progressions_are_read_back(network):
     with pytest.MonkeyPatch.context() as patch:
-        if as_progressions:
-            patch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", -1)
-        text = write_network(network)
-    assert parse_network(text) == network
-    assert parse_network(text, network.n) == network
-    assert as_progressions or write_network(parse_network(text)) == text
-    assert text.isascii()
-    assert json.loads(text)["n"] == network.n
+        patch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", -1)
+        assert parse_network(write_network(network)) == network
 
 
-@pytest.mark.parametrize("name", ["odd_even", "bitonic"])
-def test_large_networks_are_written_as_progressions(name, monkeypatch):
-    network = FAMILIES[name](512)
-    assert (network.size > LONGEST_PLAIN) == (name == "odd_even")
-    monkeypatch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", 100)
+def test_large_networks_are_written_as_progressions():
+    network = FAMILIES["odd_even"](512)
+    assert network.size > LONGEST_PLAIN
     text = write_network(network)
-    items = [item for layer in json.loads(text)["layers"] for item in layer]
-    assert any(len(item) == 4 for item in items)
-    assert len(text) < 4 * network.size
+    assert len(text) < 15_000
+    assert text.splitlines()[3] == "  [[0,1,2,256]],"
     assert parse_network(text) == network
-
-
-def test_odd_even_on_1024_wires_is_a_short_file():
-    text = write_network(FAMILIES["odd_even"](1024))
-    assert len(text) < 30_000
-    assert text.splitlines()[3] == "  [[0,1,2,512]],"
 
 
 def nsc(n, layers):
@@ -126,103 +97,73 @@ def flat(n, pairs):
     ("text", "message"),
     [
         ("", "begins ''"),
-        ("   \n\n", "known format"),
-        ("hello", "begins 'hello': most like"),
-        ("<svg/>", "begins '<svg"),
-        ("[(0,2),(1,3)]\n(0,1)", r"line 2 .*\(0,1\)"),
-        ("[(0,2),(1,3)]\n[(0,1),(2,-3)]", "line 2"),
+        ("hello", "begins 'hello': write comparators as .0,2.,.*state format, one of nsc, "),
+        ("[(0,2),(1,3)]\n(0,1)", r"line 2 is no layer.*\[0,1\]"),
+        ("[(0,2),(1,3)]\n[(0,1),(2,-3)]", r"\(2, -3\) has a wire outside 0 … 3"),
         ("[(0,2),(1,3)]; import os", "line 1.*import os"),
-        ("[(0,__import__('os'))]", "line 1"),
-        ("[(0,1.5)]", "line 1"),
+        ("[(0,1)],[(2,3)]", "line 1 is no layer"),
+        ("[(0,1.5)]", r"line 1.*1\.5"),
         ("[(0,2),(0,1)]", "line 1 touches wire 0 twice.*format='json' reads"),
-        ("[(1,1)]", "itself"),
-        ("[(0,99999999999999999999)]", "line 1"),
+        ("[(0,0)]", r"\(0, 0\) in layer 0 joins a wire to itself"),
+        ("[(0,99999999999999999999)]", "beyond 64 bits"),
         ("[(0,999999999)]", "1000000000"),
-        ("[]", "state n"),
         ("{", "not valid JSON"),
-        ('{"n": 2,}', "not valid JSON"),
         ("{}", r"\"format\".*null"),
         ('{"format":"nsc-network/2","n":2,"layers":[]}', "nsc-network/2"),
-        ('{"format":["nsc-network/1"],"n":2,"layers":[]}', "format"),
         ('{"format":"nsc-network/1","layers":[]}', r"\"n\".*missing"),
         ('{"format":"nsc-network/1","n":2}', "layers"),
         (nsc(0, []), "1 <= n"),
-        (nsc(-4, []), "1 <= n"),
         (nsc(10**12, []), "1 <= n"),
-        (nsc(2.0, []), r"integer; found 2\.0"),
         (nsc(True, []), "integer; found true"),
         (nsc("2", []), "integer"),
-        (nsc(None, []), "integer; found null"),
         (nsc(2, {}), "layers"),
-        (nsc(2, [3]), "layer 0.*3"),
         (nsc(2, [[], "x"]), "layer 1.*x"),
         (nsc(2, [[3]]), "layer 0.*3"),
-        (nsc(2, [[[0]]]), r"layer 0.*\[0\]"),
         (nsc(2, [[[0, 1, 1]]]), r"\[0, 1, 1\]"),
         (nsc(2, [[[0, 1.0]]]), r"\[0, 1\.0\]"),
         (nsc(2, [[[False, True]]]), "false, true"),
-        (nsc(2, [[["0", "1"]]]), r"\"0\", \"1\""),
         (nsc(2, [[[0, 2]]]), r"\(0, 2\).*outside 0 … 1"),
-        (nsc(2, [[[0, -1]]]), r"\(0, -1\).*outside"),
         (nsc(2, [[[0, 10**400]]]), "outside"),
         (nsc(2, [[[1, 1]]]), r"\(1, 1\).*itself"),
         (nsc(4, [[[0, 1], [1, 2]]]), "wire 1 a second time"),
         (nsc(4, [[[0, 1, 0, 2]]]), "progression"),
         (nsc(4, [[[0, 1, 2, 0]]]), "progression"),
-        (nsc(4, [[[0, 1, 2, 3]]]), "outside|run"),
+        (nsc(4, [[[0, 1, 2, 3]]]), "outside"),
         (nsc(4, [[[0, 1, 1, 2]]]), "wire 1 a second time"),
+        (nsc(4, [[[0, 1], [0, 1, 1, 4]]]), "more comparators than the 4 wires"),
         ('{"nw":[]}', r"\"N\".*missing"),
         ('{"N":4,"other":{"nw":[]}}', "nw"),
         (flat(2, [[0, 1, 2]]), r"\"nw\""),
-        (flat(2, [[0, 1.5]]), r"\"nw\""),
         (flat(2, [[0, True]]), r"\"nw\""),
         (flat(2, {"0": 1}), r"\"nw\""),
-        (flat(2, [[0, 2]]), "outside"),
-        (flat(2, [[1, 1]]), "itself"),
-        (flat("4", []), "integer"),
-        ("1" * 5000, "known format"),
         ("[[0,1],[1,1]]", r"\(1, 1\), number 2, joins a wire to itself"),
         ("[[0,1],2]", "item 1: a comparator is .*found 2"),
-        ("[[0,1],[[1,2]]]", r"item 1.*\[\[1, 2\]\].*several networks"),
-        ("[[[0,1]],[1,2]]", "layer 1, item 0.*found 1"),
         ("[[[0,1]],3]", "layer 1 must be a list"),
         ("[[[[0,1]]],[[[0,1]]]]", "layer 0, item 0.*several networks.*one network a file"),
-        ("[[0,1.5]]", r"item 0.*1\.5"),
-        ("[[0,true]]", "item 0.*true"),
-        ("[[0,1],[1,2]", "not valid JSON"),
         ("[[0,1]]\n[[1,2]]", "line 2.*one list a file; a layer per line is read with format='layers'"),
         ("0:2,1-3", "line 1: expected 0:2,.*1-3"),
         ("0:2\n1:3\n0:x", "line 3"),
-        ("0:2,,1:3", "line 1"),
-        ("0:2\n1:1", r"line 2: comparator \(1, 1\) joins"),
+        ("0:2\n1:1", r"comparator \(1, 1\), number 2, joins"),
         ("0:0123456789", "line 1"),
         ("[1:2][3-4]", r"line 1: expected \[1:2\].*\[3-4\]"),
         ("[1:2]\n[0:1]", r"comparator \(0, 1\) has a wire outside 1 … 2"),
         ("4 2\n1 2\n3", "2 comparators has 4 numbers after the first two, this one 3"),
-        ("4 1\n1\n3\n4 1\n1\n3", "one network a file"),
         ("4 1 1 x", "number 4 of the table.*x"),
         ("4 1 0 3", r"\(0, 3\) has a wire outside 1 … 4"),
-        ("4 1 1 5", r"\(1, 5\) has a wire outside 1 … 4"),
         ("70000 0", "65,536 wires"),
         ("SWAP(0,1); CSWAP(1,2);", "line 1.*one name in the whole file.*CSWAP"),
         ("SWAP(0,1);\nif (x) SWAP(1,2);", "line 2.*if"),
         ("SWAP(0,1);\n\n/* SWAP(1,2);", "line 3: the comment /. has no end"),
-        ("SWAP(0,1,2);", "line 1"),
-        ("SWAP(a,b);", "line 1"),
         ("layer,lo,hi\n0,0,1\n0,1,2", r"\(1, 2\) in layer 0 touches wire 1 a second time"),
         ("layer,lo,hi\n0,0,1\n1,1", "line 3 has 2 values, the header 3"),
         ("layer,lo,hi\n0,0,1.0", r"line 2.*1\.0"),
         ("layer,lo,hi,lo\n0,0,1,0", "once each"),
         ('layer,lo,hi\n0,"0,1', "line 2"),
-        ("layer,lo,hi\n0,-1,1", "line 2.*-1"),
         ("digraph {n=2; a [lo=0,hi=1]", "digraph { … }"),
-        ("digraph {a [lo=0,hi=1]; b; c}", "line 1: expected a new node as.*c"),
         ("digraph {a [lo=0,hi=1]\na [lo=1,hi=2]}", "line 2: expected a new node"),
         ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]; a ->; b}", "line 1: expected .*a ->"),
-        ("digraph {n = ; a [lo=0,hi=1]}", "line 1: expected .*n ="),
-        ("digraph {n=4=5; a [lo=0,hi=1]}", "line 1: expected .*n=4"),
+        ("digraph {n=4=5; a [lo=0,hi=1]}", "line 1: expected .*=5"),
         ("digraph {a [lo=0,hi=1; b [lo=1,hi=2]}", "line 1: expected .*a .lo"),
-        ("digraph {a [lo=0]}", "line 1: expected a new node"),
         ("digraph {a [lo=0,hi=1]; b}", "expected a new node as .*found .b."),
         ("digraph {a [lo=0,hi=1]; a -> b}", "node .b.: lo must be a wire's number; it is missing"),
         ("digraph {a [lo=0,hi=x]}", "node .a.: hi .*x"),
@@ -230,36 +171,22 @@ def flat(n, pairs):
         ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]}", "both touch wire 0 and no edge"),
         ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]; a -> b -> a}", "no cycle"),
         ("digraph {a [lo=0,hi=1,layer=1]; b [lo=0,hi=1,layer=1]; a -> b}", "leads to no later layer"),
-        ("digraph {subgraph {a}}", "line 1: expected"),
         ("digraph {}\ndigraph {}", "line 1: expected"),
         ("<graphml/>", "namespace"),
         ("<!DOCTYPE x><graphml/>", "<!DOCTYPE has no place"),
         (GRAPHML % "<graph", "not valid GraphML"),
-        (GRAPHML % "", "not valid GraphML"),
         (GRAPHML % '<graph edgedefault="directed"><node id="a"/></graph>', "node .a.: lo"),
         (GRAPHML % '<graph edgedefault="undirected"/>', "must be directed"),
-        (GRAPHML % '<graph edgedefault="directed"><data key="k">4</data></graph>', "no key k"),
         (GRAPHML % '<graph edgedefault="directed"/>', "state n"),
         ("{'N':4,'nw':[(0,2),(1,3", "no whole line"),
         ("x\n{'N':4,'L':2,'nw':[(0,2),(1,3]}", "line 2"),
-        ("{'N':4,'L':2,'nw':(0,2)}", "line 1: 'nw'.*missing"),
+        ("{'N':4,'L':2,'nw':(0,2)}", "line 1: .nw., item 0: a comparator is"),
         ("{'N':x,'nw':[(0,2)]}", "line 1: 'N'"),
-        ("{'N':4,'nw':[(0,2)],'nw':[(0,1)]}", "line 1: 'nw'.*stated twice"),
-        ('{"N":4,"N":5,"nw":[[0,2]]}', 'the key "N" is stated twice'),
         ('{"N":4,"nw":[[0,2]],"nw":[[0,1]]}', 'the key "nw" is stated twice'),
-        ('{"format":"nsc-network/1","n":4,"layers":[],"layers":[[[0,1]]]}', 'key "layers" is stated twice'),
-        (
-            '{"format":"nsc-network/1","n":4,"layers":[],"note":{"a":[{"b":1,"b":2}]}}',
-            'key "b" is stated twice',
-        ),
         ("{'N':4,'nw':[(0,2)]}\n{'N':5,'nw':[(0,2)]}", "several networks in one file, of 4 and 5 wires"),
-        ("{'N':4,'nw':[(0,4)]}", r"\(0, 4\) has a wire outside 0 … 3"),
-        ('{"n": ' + "1" * 5000 + "}", "not valid JSON"),
     ],
 )
 def test_bad_files_are_refused_with_their_fault(text, message, tmp_path):
-    with pytest.raises(NetworkError, match=message):
-        parse_network(text)
     path = tmp_path / "network.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(NetworkError, match=message) as caught:
@@ -268,15 +195,10 @@ def test_bad_files_are_refused_with_their_fault(text, message, tmp_path):
     assert len(str(caught.value)) < 1000 + len(str(path))
 
 
-@pytest.mark.parametrize("n", [1, 3, 5, 0, -1])
-@pytest.mark.parametrize("text", [FORMATS["nsc"].example, FORMATS["sorterhunter"].example])
-def test_a_stated_n_must_agree(text, n):
-    with pytest.raises(NetworkError, match=f"4 wires, n={n} disagrees"):
-        parse_network(text, n)
-
-
 @pytest.mark.parametrize("n", [3, 0, -1, 10**30])
-def test_a_stated_n_must_fit_the_wires(n):
+def test_a_stated_n_must_agree_and_fit_the_wires(n):
+    with pytest.raises(NetworkError, match=f"4 wires, n={n} disagrees"):
+        parse_network(FORMATS["nsc"].example, n)
     with pytest.raises(NetworkError, match=r"outside 0 …|1 <= n"):
         parse_network("[(0,2),(1,3)]", n)
 

@@ -24,18 +24,12 @@ quick = settings(max_examples=60)
         (4, [[(0, 4)]], r"\(0, 4\).*outside 0 … 3"),
         (4, [[(0, 1)], [(-1, 2)]], r"\(-1, 2\) in layer 1.*outside"),
         (4, [[(2, 2)]], r"\(2, 2\).*itself"),
-        (4, [[(0, 1), (1, 2)]], "touches wire 1 a second time"),
         (4, [[(0, 1)], [(2, 3), (3, 0)]], "layer 1 touches wire 3 a second time"),
-        (4, [[(0, 1), (0, 1)]], "a second time"),
         (4, [[(0, 1, 2)]], "pairs"),
-        (4, [[(0,)]], "pairs"),
         (4, [[(0, 1), (2,)]], "pairs"),
         (4, [[(0, 1.0)]], "pairs"),
-        (4, [np.array([[0.0, 1.0]])], "pairs"),
         (4, [np.array([[True, False]])], "pairs"),
-        (4, [[("0", "1")]], "pairs"),
         (4, [[(0, None)]], "pairs"),
-        (4, [[(0, 2**70)]], "pairs|outside"),
         (4, [[(0, 2**63)]], "pairs|outside"),
         (4, [np.array([[0, 2**64 - 1]], dtype=np.uint64)], "pairs|outside"),
     ],
@@ -119,24 +113,10 @@ def test_bad_numbers_of_wires_are_refused(n):
             build()
 
 
-@pytest.mark.parametrize(
-    ("comparators", "starts"),
-    [
-        ([[0.5, 1.5]], [0, 1]),
-        ([["0", "1"]], [0, 1]),
-        ([[0, 2**70]], [0, 1]),
-        ([[0, 1, 2]], [0, 1]),
-        ([0, 1], [0, 1]),
-        ([[0, 1]], [0, 2]),
-        ([[0, 1]], [1]),
-        ([[0, 1]], []),
-        ([[0, 1]], [0.0, 1.0]),
-        ([[0, 1], [0, 1]], [0, 2, 1]),
-    ],
-)
-def test_bad_arrays_are_refused(comparators, starts):
-    with pytest.raises(NetworkError):
-        Network(3, np.array(comparators), np.array(starts))
+@pytest.mark.parametrize("starts", [[0, 2], [1], [], [0.0, 1.0], [0, [1]], None, "01", 1, [0, 2, 1]])
+def test_bad_starts_of_layers_are_refused(starts):
+    with pytest.raises(NetworkError, match="layer_starts must"):
+        Network(2, np.array([[0, 1]]), starts)
 
 
 def test_a_network_has_frozen_arrays_of_its_own():
@@ -170,31 +150,20 @@ def test_equality_ignores_order_inside_a_layer_and_empty_layers(data, n):
     assert [{*map(tuple, layer.tolist())} for layer in a.layers()] == [{*map(tuple, x)} for x in layers if x]
 
 
-@pytest.mark.parametrize(
-    ("n", "layers"),
-    [
-        (5, [[(0, 1), (2, 3)]]),  # another n
-        (4, [[(1, 0), (2, 3)]]),  # another direction
-        (4, [[(0, 1)], [(2, 3)]]),  # another layering
-        (4, [[(0, 2), (1, 3)]]),  # other wires
-        (4, [[(0, 1)]]),  # fewer
-    ],
-)
-def test_different_networks_differ(n, layers):
-    network = Network.from_layers(4, [[(0, 1), (2, 3)]])
-    other = Network.from_layers(n, layers)
-    assert network != other
-    assert network.digest != other.digest
-    assert len({network, other}) == 2
-
-
-def test_a_network_equals_no_other_type():
-    assert Network.from_layers(2, []) != [[]]
-
-
-def test_integer_types_of_n_make_the_same_network():
-    layers = [[(0, 1)]]
-    assert Network.from_layers(np.int32(2), layers) == Network.from_layers(2, layers)
+def test_different_networks_differ():
+    layers = [[(0, 1), (2, 3)]]
+    network = Network.from_layers(4, layers)
+    others = (
+        Network.from_layers(5, layers),
+        Network.from_layers(4, [[(1, 0), (2, 3)]]),
+        Network.from_layers(4, [[(0, 1)], [(2, 3)]]),
+        Network.from_layers(4, [[(0, 2), (1, 3)]]),
+        Network.from_layers(4, [[(0, 1)]]),
+    )
+    assert len({network.digest, *(other.digest for other in others)}) == 6
+    assert len({network, *others}) == 6
+    assert network != layers
+    assert Network.from_layers(np.int32(4), map(iter, layers)) == network
 
 
 @quick
@@ -224,21 +193,28 @@ def test_apply_compares_and_exchanges_along_the_last_axis(network, data):
     assert network.apply(values[0]).tolist() == expected[0]
 
 
-def test_apply_leaves_its_argument_alone():
-    values = np.array([1, 0])
-    assert Network.from_layers(2, [[(0, 1)]]).apply(values).tolist() == [0, 1]
-    assert values.tolist() == [1, 0]
-
-
-@pytest.mark.parametrize("values", [1, [1, 2], [[1, 2, 3, 4]], np.zeros((3, 2))])
-def test_apply_refuses_other_lengths(values):
-    with pytest.raises(NetworkError, match="3 wires, got values of shape"):
-        Network.from_layers(3, []).apply(values)
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (1, "2 wires, got values of shape"),
+        ([[1, 2, 3]], "2 wires, got values of shape"),
+        ([[1], [1, 2]], "values"),
+        (["b", "a"], "values of 2 numbers"),
+        ([None, 1], "values of 2 numbers"),
+    ],
+)
+def test_what_is_no_sample_is_not_applied(values, message):
+    network = Network.from_layers(2, [[(0, 1)]])
+    with pytest.raises(NetworkError, match=message):
+        network.apply(values)
+    values = np.array([2**70, 1], object)
+    assert network.apply(values).tolist() == [1, 2**70]
+    assert values.tolist() == [2**70, 1]
 
 
 @quick
-@given(networks())
-def test_graph_round_trip_is_relayered(network):
+@given(networks(), st.randoms(use_true_random=False))
+def test_graph_round_trip_is_relayered(network, random):
     graph = network.to_graph()
     assert networkx.is_directed_acyclic_graph(graph)
     assert [(d["lo"], d["hi"]) for _, d in graph.nodes(data=True)] == [
@@ -246,17 +222,10 @@ def test_graph_round_trip_is_relayered(network):
     ]
     segments = sum(max(0, int((network.comparators == wire).sum()) - 1) for wire in range(network.n))
     assert sum(len(wires) for _, _, wires in graph.edges(data="wires")) == segments
-    assert Network.from_graph(graph) == Network.from_comparators(network.n, network.comparators)
-
-
-@quick
-@given(networks(), st.randoms(use_true_random=False))
-def test_graph_nodes_may_have_any_names(network, random):
-    graph = network.to_graph()
     names = [f"c{k}" for k in range(network.size)]
     random.shuffle(names)
     renamed = networkx.relabel_nodes(graph, dict(enumerate(names)))
-    assert Network.from_graph(renamed) == Network.from_graph(graph)
+    assert Network.from_graph(renamed) == Network.from_comparators(network.n, network.comparators)
 
 
 def _graph(**changes):
@@ -276,46 +245,15 @@ def test_from_graph_says_what_is_wrong():
     missing_edge.remove_edge(0, 1)
     for graph, message in [
         (missing_n, r"graph\.graph\['n'\]"),
-        (missing_wire, "'hi'"),
+        (missing_wire, "hi must be a wire's number; it is missing"),
         (cycle, "cycle"),
         (missing_edge, "both touch wire 1"),
         (_graph(lo=5), "outside 0 … 2"),
-        (_graph(lo="a"), "pairs"),
-        (_graph(lo=[0]), "wire"),
+        (_graph(lo="a"), "wire"),
         (networkx.Graph(_graph()), "direct"),
     ]:
         with pytest.raises(NetworkError, match=message):
             Network.from_graph(graph)
-
-
-def test_repr_is_short():
-    network = Network.from_layers(2, [[(0, 1)]])
-    assert repr(network) == f"Network(n=2, size=1, depth=1, digest={network.digest[:12]})"
-
-
-def test_empty_iterators_are_layers_without_comparators():
-    assert Network.from_layers(3, [iter([]), iter([(0, 1)])]).depth == 1
-    assert Network.from_comparators(3, iter([])).size == 0
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[[1], [1, 2]], ["b", "a"], [object(), object()], [None, 1], [{}, 1]],
-    ids=["ragged", "texts", "objects", "none", "dicts"],
-)
-def test_what_is_no_number_is_not_applied(values):
-    with pytest.raises(NetworkError, match=r"values of 2 numbers|got values of shape"):
-        Network.from_layers(2, [[(0, 1)]]).apply(values)
-
-
-def test_whole_numbers_of_any_size_are_applied():
-    assert Network.from_layers(2, [[(0, 1)]]).apply([2**70, 1]).tolist() == [1, 2**70]
-
-
-@pytest.mark.parametrize("starts", [[0, [1]], None, "01", [0, 1.0], 1])
-def test_starts_that_are_no_list_of_integers_are_refused(starts):
-    with pytest.raises(NetworkError, match="layer_starts must be integers from 0 to 1"):
-        Network(2, np.array([[0, 1]]), starts)
 
 
 def test_a_network_writes_itself_as_the_command_does(tmp_path):
