@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import contextlib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from nsc.compiler.describe import describe, is_family
@@ -17,7 +18,7 @@ from nsc.compiler.verify import TRIAL_METHODS, Budget, Proof, Property, Verdict,
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.compiler.verify.sat import FEW_PROPAGATIONS
-from nsc.errors import NscError, UnprovedError, VerificationError
+from nsc.errors import UnprovedError, VerificationError
 from nsc.wording import argument
 
 
@@ -36,33 +37,15 @@ class Compiled:
     package: Package
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A network to try, with what its proof may take.
-
-    Attributes:
-        network: the network, before it is transformed.
-        budget: memory, time and the length of searches.
-        methods: the methods of `verify` to use; None: all.
-        next_after: the error after which the next candidate is tried; None: there is no next one.
-    """
-
-    network: Network
-    budget: Budget
-    methods: Collection[str] | None = None
-    next_after: type[NscError] | None = None
-
-
 def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     """Describe, transform, prove, schedule, render.
 
-    describe:   family, file or lists → Network
-    candidates: Network + Property → networks to try, one but for a few selections
-    transform:  Network + Property → Network, the part that the wanted values need
-    prove:      Network + Property → Proof, of the first candidate that has the property; a refuted network is
-                refused, an unproved one too unless the request accepts it
-    schedule:   Network + outputs → Schedule
-    render:     Schedule + Relaxation → Package, the texts of the generated folder
+    describe:  family, file or lists → Network
+    transform: Network + Property → Network, the part that the wanted values need
+    prove:     Network + Property → Proof; a refuted network is refused, an unproved one too unless the
+               request accepts it; for a few selections there are several networks to try
+    schedule:  Network + outputs → Schedule
+    render:    Schedule + Relaxation → Package, the texts of the generated folder
 
     `package.write` puts the result on disk.
 
@@ -87,7 +70,7 @@ def scheduled_network(request: Request, budget: Budget) -> tuple[Schedule, Proof
     described = describe(request.network, request.n, request.format, request.index_base, budget.progress)
     property_ = request.property_of(described.n)
     budget.progress.phase("transform")
-    network, proof = _first_that_holds(candidates(described, property_, request, budget), property_, request)
+    network, proof = _first_that_holds(described, property_, request, budget)
     budget.progress.phase("schedule")
     return _scheduled(network, request), proof
 
@@ -108,10 +91,10 @@ def _scheduled(network: Network, request: Request) -> Schedule:
     return schedule(network, None if outputs is None else tuple(outputs))
 
 
-def candidates(
+def _first_that_holds(
     network: Network, property_: Property, request: Request, budget: Budget
-) -> Iterator[Candidate]:
-    """Yield the networks to try for a request, in order.
+) -> tuple[Network, Proof]:
+    """Return the first network, transformed, that has the property, with its proof.
 
     Most requests have one candidate, the network itself. Two kinds of selection have more:
 
@@ -121,37 +104,31 @@ def candidates(
     - Two neighbouring ranks: networks for them, such as those for the median of an even number, may leave the
       two values in any order, so the second candidate ends in a comparator of these two.
     """
-    if is_family(request.network) and request.network == "best" and request.select is not None:
+
+    def proved(
+        network: Network, budget: Budget, methods: Collection[str] | None = None
+    ) -> tuple[Network, Proof]:
+        network = transform(network, property_, request.remove_redundant, budget)
+        return network, prove(network, property_, request.unproved, budget, methods)
+
+    if request.select is None:
+        return proved(network, budget)
+    if is_family(request.network) and request.network == "best":
         networks = smallest_first(property_)
         methods = None if property_.n <= MOST_OPTIMIZED else TRIAL_METHODS
         quick = replace(budget, states=FEW_STATES, propagations=FEW_PROPAGATIONS)
-        if not request.unproved:
-            yield from (Candidate(smaller, quick, methods, UnprovedError) for smaller in networks)
-        yield Candidate(networks[0], budget)
-    elif request.select is not None and _are_neighbours(request.select.ranks):
+        for smaller in () if request.unproved else networks:
+            with contextlib.suppress(UnprovedError):
+                return proved(smaller, quick, methods)
+        return proved(networks[0], budget)
+    ranks = request.select.ranks
+    if len(ranks) != 2 or max(ranks) - min(ranks) != 1:
+        return proved(network, budget)
+    try:
+        return proved(network, budget)
+    except VerificationError:
         lower, upper = sorted(property_.ranks, key=property_.ranks.__getitem__)
-        yield Candidate(network, budget, next_after=VerificationError)
-        yield Candidate(Network.from_layers(network.n, [*network.layers(), [(lower, upper)]]), budget)
-    else:
-        yield Candidate(network, budget)
-
-
-def _are_neighbours(ranks: Sequence[int]) -> bool:
-    return len(ranks) == 2 and max(ranks) - min(ranks) == 1
-
-
-def _first_that_holds(
-    candidates: Iterator[Candidate], property_: Property, request: Request
-) -> tuple[Network, Proof]:
-    """Return the first candidate, transformed, that has the property, with its proof."""
-    for candidate in candidates:
-        try:
-            network = transform(candidate.network, property_, request.remove_redundant, candidate.budget)
-            return network, prove(network, property_, request.unproved, candidate.budget, candidate.methods)
-        except NscError as error:
-            if candidate.next_after is None or not isinstance(error, candidate.next_after):
-                raise
-    raise AssertionError("the last candidate has no next one")
+        return proved(Network.from_layers(network.n, [*network.layers(), [(lower, upper)]]), budget)
 
 
 def transform(network: Network, property_: Property, remove: bool, budget: Budget) -> Network:

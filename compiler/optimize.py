@@ -13,9 +13,8 @@ from nsc.compiler.families import (
     BLOCK_MERGES,
     FAMILIES,
     MOST_CUT,
+    QUADRATIC,
     Comparator,
-    Family,
-    Growth,
     best,
     cut_and_merged,
     known,
@@ -29,7 +28,6 @@ from nsc.compiler.families import (
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.passes import (
     half_operations,
-    presorted,
     reflect,
     relayer,
     restrict,
@@ -162,29 +160,26 @@ def optimize(network: Network, property_: Property, budget: Budget) -> Optimized
     The steps, in order:
 
     1. Untangle, if the selected outputs stay on their wires.
-    2. Remove comparators that presorted inputs make needless.
-    3. Restrict to the selected outputs.
-    4. Remove redundant comparators, by reachable sets within the budget.
-    5. Relayer.
+    2. Restrict to the selected outputs.
+    3. Remove redundant comparators, by reachable sets within the budget.
+    4. Restrict again, and relayer.
 
     Raises:
         NetworkError: the network does not have the property.
     """
     before = counts(network, property_)
-    groups = [group.wires for group in property_.groups]
-    outputs = [wire for group in groups for wire in group]
+    outputs = [wire for group in property_.groups for wire in group.wires]
+    together = [group.wires for group in property_.groups if len(group.wires) > 1]
     standard, moved = untangle(network)
     smaller = standard if (moved[outputs] == outputs).all() else network
-    if property_.presorted:
-        smaller = presorted(smaller, property_.presorted)
-    smaller = restrict(smaller, outputs, [group for group in groups if len(group) > 1])
+    smaller = restrict(smaller, outputs, together)
     skipped = None
     try:
         smaller = remove_redundant(smaller, property_, budget)
     except BudgetError as ended:
         skipped = f"reachable sets ended at {ended}"
     # Without the redundant comparators, some before them may no longer be needed.
-    smaller = relayer(restrict(smaller, outputs))
+    smaller = relayer(restrict(smaller, outputs, together))
     return Optimized(smaller, before, counts(smaller, property_), skipped, records_of(property_))
 
 
@@ -256,8 +251,7 @@ def top_k_candidates(n: int, k: int) -> list[TopKCandidate]:
     n, k = check_wires(n), integer("k", k, NetworkError)
     if not 1 <= k <= n:
         raise NetworkError(f"the top k of {count(n, 'wire')} needs 1 <= k <= {n}, got {k}")
-    families = [family for family in FAMILIES.values() if family.growth is not Growth.QUADRATIC]
-    candidates = [_pruned(family, n, k) for family in families]
+    candidates = [_pruned(name, n, k) for name in FAMILIES if name not in QUADRATIC]
     if k < n:
         candidates += [
             _placed(f"blocks of {k}, {name}", n, *construct(n, k)) for name, construct in BLOCK_MERGES.items()
@@ -272,9 +266,9 @@ def top_k_candidates(n: int, k: int) -> list[TopKCandidate]:
     )
 
 
-def _pruned(family: Family, n: int, k: int) -> TopKCandidate:
-    network = restrict(untangle(family(n)).network, range(n - k, n))
-    return _candidate(f"pruned {family.name}", network, k, n)
+def _pruned(family: str, n: int, k: int) -> TopKCandidate:
+    network = restrict(untangle(FAMILIES[family](n)).network, range(n - k, n))
+    return _candidate(f"pruned {family}", network, k, n)
 
 
 def _candidate(name: str, network: Network, k: int, live_wires: int) -> TopKCandidate:

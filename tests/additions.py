@@ -138,7 +138,8 @@ FAMILY = Addition(
         ),
         "compiler/families/table.py": both(
             before("    pairwise,\n)\nfrom", "    toy,\n"),
-            after("    for family in (\n", "        Family(toy, Growth.QUADRATIC),\n"),
+            after("    for family in (\n", "        toy,\n"),
+            after("frozenset({", '"toy", '),
         ),
     },
     """
@@ -164,15 +165,14 @@ from __future__ import annotations
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import WIRE, pairs_of
 from nsc.compiler.network import Network
-from nsc.compiler.progress import Progress
 
 
 def _recognises(text: str) -> bool:
     return text.startswith("toy")
 
 
-def _parse(text: str, progress: Progress) -> Listing:
-    return Listing(pairs_of(text.removeprefix("toy"), rf" {WIRE}>{WIRE}", "0>1", progress))
+def _parse(text: str) -> Listing:
+    return Listing(pairs_of(text.removeprefix("toy"), rf" {WIRE}>{WIRE}", "0>1"))
 
 
 def _write(network: Network) -> str:

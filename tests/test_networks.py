@@ -83,6 +83,18 @@ def test_a_network_prints_as_its_layers():
         assert str(other) == repr(other)
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([1, 2, "x", 4], "got 'x' for wire 2, of 4 values"),
+        ([1, 2, 3], "the network has 4 wires, values has 3 values"),
+    ],
+)
+def test_wrong_values_name_the_wire_and_how_many_there_are(values, told):
+    with pytest.raises(NetworkError, match=told):
+        nsc.draw("bitonic", 4, values=values)
+
+
 def test_networks_need_no_torch():
     code = "import nsc, sys; nsc.optimize('best', 5); nsc.draw('best', 5); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -22,7 +22,7 @@ from nsc.compiler.families.lists import (
     records,
     selected,
 )
-from nsc.compiler.families.table import FAMILIES, Family, Growth, family_network
+from nsc.compiler.families.table import FAMILIES, QUADRATIC, family_network, summary_of
 from nsc.compiler.families.top_k import BLOCK_MERGES, MERGES, MOST_CUT, cut_and_merged
 
 __all__ = [
@@ -32,10 +32,9 @@ __all__ = [
     "LIST_DATE",
     "MERGES",
     "MOST_CUT",
+    "QUADRATIC",
     "Comparator",
-    "Family",
     "Found",
-    "Growth",
     "best",
     "bitonic",
     "cut_and_merged",
@@ -57,4 +56,5 @@ __all__ = [
     "shallowest",
     "stated_depth",
     "stated_size",
+    "summary_of",
 ]

@@ -7,8 +7,7 @@ largest values. We know of no complete published proof of it, so nsc tells of th
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from nsc.compiler.network import check_wires
 
@@ -41,7 +40,7 @@ def least_size(n: int) -> int:
     >>> least_size(12), least_size(13), least_size(16)
     (39, 43, 55)
     """
-    return next(itertools.islice(_sizes(), check_wires(n) - 1, None))
+    return _sizes(check_wires(n))[-1]
 
 
 def least_depth(n: int) -> int:
@@ -56,7 +55,8 @@ def least_depth(n: int) -> int:
     >>> least_depth(16), least_depth(17), least_depth(64), least_depth(1024)
     (9, 10, 11, 19)
     """
-    return _depth(check_wires(n), _sizes())
+    n = check_wires(n)
+    return _depth(n, _sizes(n))
 
 
 def stated_size(n: int) -> int | None:
@@ -83,20 +83,18 @@ def stated_depth(n: int) -> int | None:
     return _depth(n, stated) if n <= len(stated) else None
 
 
-def _depth(n: int, sizes: Iterable[int]) -> int:
+def _depth(n: int, sizes: Sequence[int]) -> int:
     """Return the least depth of n wires if networks on 1 wire, 2 wires and so on have these least sizes."""
     known = min(n, len(_LEAST_DEPTHS))
     depth = _LEAST_DEPTHS[known - 1]
-    for wires, size in enumerate(itertools.islice(sizes, known, n), start=known + 1):
-        depth = max(depth, (wires - 1).bit_length(), -(-size // (wires // 2)))
+    for wires in range(known + 1, n + 1):
+        depth = max(depth, (wires - 1).bit_length(), -(-sizes[wires - 1] // (wires // 2)))
     return depth
 
 
-def _sizes() -> itertools.chain[int]:
-    """Return the bounds of the size, for 1 wire, 2 wires and so on."""
-    further = itertools.accumulate(
-        itertools.count(len(_LEAST_SIZES) + 1),
-        lambda size, wires: size + (wires - 1).bit_length(),
-        initial=_LEAST_SIZES[-1],
-    )
-    return itertools.chain(_LEAST_SIZES[:-1], further)
+def _sizes(n: int) -> list[int]:
+    """Return the bounds of the size, for 1 to n wires."""
+    sizes = [*_LEAST_SIZES[:n]]
+    for wires in range(len(sizes) + 1, n + 1):
+        sizes.append(sizes[-1] + (wires - 1).bit_length())
+    return sizes

@@ -1,10 +1,8 @@
-"""The table of families: functions from n to a sorting network, with what is known of their size."""
+"""The table of families: functions from n to a sorting network."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 
 from nsc.compiler.families.best import best, shallowest
 from nsc.compiler.families.classic import (
@@ -18,53 +16,28 @@ from nsc.compiler.families.classic import (
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
-
-class Growth(Enum):
-    """How the size of a family's networks grows with the number of wires."""
-
-    LOG_SQUARED = "n·log² n"
-    QUADRATIC = "n²"
-
-
-@dataclass(frozen=True)
-class Family:
-    """A family of sorting networks. Called with n, it returns its network on n wires.
-
-    Attributes:
-        function: the function from n to the network; its docstring names the source.
-        growth: how the size grows with n. Networks of n² comparators are no candidates for selections.
-    """
-
-    function: Callable[[int], Network]
-    growth: Growth
-
-    def __call__(self, n: int) -> Network:
-        return self.function(n)
-
-    @property
-    def name(self) -> str:
-        """The family's name, as users state it."""
-        return self.function.__name__
-
-    @property
-    def summary(self) -> str:
-        """One line that says what the networks are."""
-        return (self.function.__doc__ or "").partition("\n")[0]
-
-
-FAMILIES: dict[str, Family] = {
-    family.name: family
+# By name: the function from n to the network on n wires; its docstring says what it is, and names the source.
+FAMILIES: dict[str, Callable[[int], Network]] = {
+    family.__name__: family
     for family in (
-        Family(odd_even, Growth.QUADRATIC),
-        Family(bitonic, Growth.LOG_SQUARED),
-        Family(odd_even_merge, Growth.LOG_SQUARED),
-        Family(merge_exchange, Growth.LOG_SQUARED),
-        Family(pairwise, Growth.LOG_SQUARED),
-        Family(insertion, Growth.QUADRATIC),
-        Family(best, Growth.LOG_SQUARED),
-        Family(shallowest, Growth.LOG_SQUARED),
+        odd_even,
+        bitonic,
+        odd_even_merge,
+        merge_exchange,
+        pairwise,
+        insertion,
+        best,
+        shallowest,
     )
 }
+
+# Families of n² comparators, which are no candidates for selections; the others have n·log² n.
+QUADRATIC = frozenset({"odd_even", "insertion"})
+
+
+def summary_of(name: str) -> str:
+    """Return one line that says what a family's networks are."""
+    return (FAMILIES[name].__doc__ or "").partition("\n")[0]
 
 
 def family_network(name: str, n: int) -> Network:

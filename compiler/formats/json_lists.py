@@ -108,6 +108,11 @@ def _listing(items: list[Any]) -> Listing:
     first = items[0] if items else None
     if isinstance(first, list) and first and not isinstance(first[0], list):
         return Listing(comparators_of(items, "item"))
+    return layered(items)
+
+
+def layered(items: list[Any]) -> Listing:
+    """Return the listing of JSON values, a list of comparators for each layer."""
     for index, layer in enumerate(items):
         if not isinstance(layer, list):
             raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")

@@ -6,17 +6,17 @@ packages, whose listing takes megabytes, are written so.
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.families import family_network
-from nsc.compiler.formats.json_lists import are_integers, integers_array, json_object, stated_wires
+from nsc.compiler.formats.json_lists import are_integers, integers_array, json_object, layered, stated_wires
 from nsc.compiler.formats.listing import Format, Listing, Pairs
 from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
@@ -88,10 +88,14 @@ def _parse(text: str) -> Listing:
         return _of_family(n, data["family"], data.get("sha256"))
     if not isinstance(layers, list):
         raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
-    rows, sizes = _progressions(n, layers)
+    if 4 not in {
+        len(item) for layer in layers if type(layer) is list for item in layer if type(item) is list
+    }:
+        return replace(layered(layers), n=n, index_base=0)
+    progressions, sizes = _progressions(n, layers)
     if sum(sizes) > MAX_SIZE:
         raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
-    return Listing(_expanded(rows), sizes, n, index_base=0)
+    return Listing(_expanded(progressions), sizes, n, index_base=0)
 
 
 def _of_family(n: int, family: object, digest: object) -> Listing:
@@ -110,43 +114,27 @@ def _of_family(n: int, family: object, digest: object) -> Listing:
 
 def _progressions(n: int, layers: list[Any]) -> tuple[Progressions, list[int]]:
     """Return the progressions of layers, and how many comparators each layer has."""
-    if set(map(type, layers)) <= {list}:
-        items = list(itertools.chain.from_iterable(layers))
-        if set(map(type, items)) <= {list} and set(map(len, items)) <= {2, 4} and are_integers(items):
-            rows = _rows(items)
-            ends = np.cumsum([0, *map(len, layers)])
-            sizes = np.diff(np.append(0, np.cumsum(rows[:, 3]))[ends])
-            if ((rows[:, 2:] >= 1) & (rows[:, 2:] <= n)).all() and (sizes <= n).all():
-                return rows, sizes.tolist()
+    rows, sizes = list[list[int]](), list[int]()
     for index, layer in enumerate(layers):
-        _refuse_others(n, layer, index)
-    raise AssertionError("some layer is none")
-
-
-def _rows(items: list[list[int]]) -> Progressions:
-    """Return items [lo, hi] or [lo, hi, step, count] as progressions."""
-    if set(map(len, items)) <= {2}:
-        pairs = integers_array(items, 2)
-        return np.hstack([pairs, np.ones_like(pairs)])
-    return integers_array([item if len(item) == 4 else [*item, 1, 1] for item in items], 4)
-
-
-def _refuse_others(n: int, items: object, index: int) -> None:
-    """Raise NetworkError for the first thing in a layer that is no comparator and no progression."""
-    if not isinstance(items, list):
-        raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(items)}")
-    size = 0
-    for item in items:
-        if not isinstance(item, list) or len(item) not in (2, 4) or not are_integers([item]):
-            raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {quoted(item)}")
-        step, number = item[2:] or (1, 1)
-        if not (1 <= number <= n and 1 <= step <= n):
-            raise NetworkError(f"layer {index}: a progression is [lo, hi, step, count], found {quoted(item)}")
-        size += number
-        if size > n:
-            raise NetworkError(
-                f"layer {index} has more comparators than the {count(n, 'wire')}, at {quoted(item)}"
-            )
+        if not isinstance(layer, list):
+            raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")
+        size = 0
+        for item in layer:
+            if not isinstance(item, list) or len(item) not in (2, 4) or not are_integers([item]):
+                raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {quoted(item)}")
+            step, number = item[2:] or (1, 1)
+            if not (1 <= number <= n and 1 <= step <= n):
+                raise NetworkError(
+                    f"layer {index}: a progression is [lo, hi, step, count], found {quoted(item)}"
+                )
+            size += number
+            if size > n:
+                raise NetworkError(
+                    f"layer {index} has more comparators than the {count(n, 'wire')}, at {quoted(item)}"
+                )
+            rows.append([*item[:2], step, number])
+        sizes.append(size)
+    return integers_array(rows, 4), sizes
 
 
 def _expanded(progressions: Progressions) -> Pairs:

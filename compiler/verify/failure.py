@@ -119,42 +119,27 @@ def _mend(network: Network, property_: Property, vector: Vector) -> Mend | None:
     inputs = np.concatenate(sample)
     zeros = n - inputs.sum(axis=1)
     expected = {wire: _integer(zeros <= rank) for wire, rank in ranks.items()}
-    start = [_integer(inputs[:, wire]) for wire in range(n)]
-    # Reversed comparators are inserted only if no other change mends the network.
-    for changes in (_changes, _reversed_insertions):
-        state = start
-        front: list[Pair] = []
-        for index in range(len(layers) + 1):
-            layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
-            for change, changed in changes(layer, index, n):
-                out = _applied([*changed, *rest, *behind], state)
-                if all(out[wire] == value for wire, value in expected.items()):
-                    mended = Network.from_comparators(n, [*front, *changed, *rest])
-                    if verify(mended, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
-                        return change
-            state = _applied(layer, state)
-            front += layer
+    state = [_integer(inputs[:, wire]) for wire in range(n)]
+    front: list[Pair] = []
+    for index in range(len(layers) + 1):
+        layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
+        for change, changed in _changes(layer, index, n):
+            out = _applied([*changed, *rest, *behind], state)
+            if all(out[wire] == value for wire, value in expected.items()):
+                mended = Network.from_comparators(n, [*front, *changed, *rest])
+                if verify(mended, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
+                    return change
+        state = _applied(layer, state)
+        front += layer
     return None
 
 
-Changes = Iterator[tuple[Mend, list[Pair]]]
-
-
-def _changes(layer: list[Pair], index: int, n: int) -> Changes:
+def _changes(layer: list[Pair], index: int, n: int) -> Iterator[tuple[Mend, list[Pair]]]:
     """Yield the changes of a layer, each with the layer's new comparators."""
     for place, (lo, hi) in enumerate(layer):
         yield Mend("turn", lo, hi, index), [*layer[:place], (hi, lo), *layer[place + 1 :]]
     for pair in itertools.combinations(range(n), 2):
-        yield _insertion(pair, layer, index)
-
-
-def _reversed_insertions(layer: list[Pair], index: int, n: int) -> Changes:
-    for lo, hi in itertools.combinations(range(n), 2):
-        yield _insertion((hi, lo), layer, index)
-
-
-def _insertion(pair: Pair, layer: list[Pair], index: int) -> tuple[Mend, list[Pair]]:
-    return Mend("insert", *pair, index), [pair, *layer]
+        yield Mend("insert", *pair, index), [pair, *layer]
 
 
 def _integer(values: zero_one.Inputs) -> int:

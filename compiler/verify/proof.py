@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from typing import Any
 
@@ -15,6 +15,7 @@ from nsc.strict_json import read_json
 
 PROOF_FORMAT = "nsc-proof/1"
 Vector = tuple[int, ...]
+Digest = str
 # How the two digests of a network are called, wherever one is shown.
 NETWORK_DIGEST, CANONICAL_DIGEST = "digest of the network", "digest of its canonical form"
 CERTIFICATE_DIGEST = "digest of the certificate"
@@ -62,13 +63,13 @@ class Proof:
     property: str
     method: str
     detail: str
-    canonical: str
+    canonical: Digest
     states: int | None = None
     conflicts: int | None = None
     seconds: float | None = None
     counterexample: Vector | None = None
     failing_input: Vector | None = None
-    certificate: str | None = None
+    certificate: Digest | None = None
 
     def __post_init__(self) -> None:
         assert (self.verdict is Verdict.REFUTED) == (self.counterexample is not None)
@@ -146,7 +147,9 @@ class Proof:
                 f"a proof of format {_shown(facts['format'])}, this nsc reads {PROOF_FORMAT}: "
                 "verify the network again"
             )
-        for name, (fits, valid) in _FIELDS.items():
+        names = [each.name for each in fields(cls)]
+        for each in fields(cls):
+            name, (fits, valid) = each.name, _VALID[str(each.type)]
             if name not in facts:
                 raise PropertyError(f'the proof was changed: "{name}" is missing')
             if not fits(facts[name]):
@@ -161,23 +164,7 @@ class Proof:
                     f"{_shown(facts[name])}: a refutation must have one, other proofs must not"
                 )
             facts[name] = None if facts[name] is None else tuple(facts[name])
-        return cls(**{name: facts[name] for name in _FIELDS} | {"verdict": Verdict(facts["verdict"])})
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_digest(value: object) -> bool:
-    return value is None or (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None)
-
-
-def _is_count(value: object) -> bool:
-    return value is None or (type(value) is int and value >= 0)
-
-
-def _is_vector(value: object) -> bool:
-    return value is None or (isinstance(value, list) and all(type(item) is int for item in value))
+        return cls(**{name: facts[name] for name in names} | {"verdict": Verdict(facts["verdict"])})
 
 
 def _shown(value: object) -> str:
@@ -185,26 +172,24 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-# For each field, a test of its JSON value, and the valid values in words.
-_FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "verdict": (
-        lambda value: value in [verdict.value for verdict in Verdict],
-        f"one of {', '.join(verdict.value for verdict in Verdict)}",
-    ),
-    "property": (_is_text, "a property's name"),
-    "method": (_is_text, "a method's name"),
-    "detail": (_is_text, "a text"),
-    "canonical": (
-        lambda value: _is_text(value) and _is_digest(value),
-        "a digest of 64 digits",
-    ),
-    "states": (_is_count, "a count or null"),
-    "conflicts": (_is_count, "a count or null"),
-    "seconds": (
-        lambda value: value is None or (type(value) in (int, float) and value >= 0),  # type: ignore[operator]
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+_VERDICTS = [verdict.value for verdict in Verdict]
+# For the type of each field, a test of its JSON value, and the valid values in words.
+_VALID: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "Verdict": (lambda value: value in _VERDICTS, f"one of {', '.join(_VERDICTS)}"),
+    "str": (lambda value: isinstance(value, str), "a text"),
+    "Digest": (_is_digest, "a digest of 64 digits"),
+    "Digest | None": (lambda value: value is None or _is_digest(value), "a digest of 64 digits or null"),
+    "int | None": (lambda value: value is None or (type(value) is int and value >= 0), "a count or null"),
+    "float | None": (
+        lambda value: value is None or (type(value) in (int, float) and value >= 0),
         "a time or null",
     ),
-    "counterexample": (_is_vector, "a list of 0 and 1 or null"),
-    "failing_input": (_is_vector, "a list of whole numbers or null"),
-    "certificate": (_is_digest, "a digest of 64 digits or null"),
+    "Vector | None": (
+        lambda value: value is None or (isinstance(value, list) and {*map(type, value)} <= {int}),
+        "a list of whole numbers or null",
+    ),
 }

@@ -12,7 +12,7 @@ from nsc.cli.reporting import Console, print_table
 from nsc.cli.shared import json_option
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.diagram import bands, in_ascii, knuth_diagram
-from nsc.compiler.families import FAMILIES, KINDS, LIST_DATE, Found
+from nsc.compiler.families import FAMILIES, KINDS, LIST_DATE, Found, summary_of
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import records_of, top_k_candidates
 from nsc.compiler.schedule import TERMS, explain, schedule
@@ -49,7 +49,7 @@ def _list_families(n: int, as_json: bool) -> None:
     for name, family in FAMILIES.items():
         try:
             network = family(n)
-            rows[name] = {"size": network.size, "depth": network.depth, "summary": family.summary}
+            rows[name] = {"size": network.size, "depth": network.depth, "summary": summary_of(name)}
         except NetworkError as error:
             rows[name] = {"size": None, "depth": None, "summary": str(error)}
     if as_json:

@@ -13,7 +13,7 @@ from typing import Any
 from nsc.arguments import real
 from nsc.compiler.describe import describe, is_family
 from nsc.compiler.driver import scheduled_network
-from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest
+from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest, summary_of
 from nsc.compiler.formats import FORMATS, writable, write_network
 from nsc.compiler.header import render_header
 from nsc.compiler.naming import package_name, purpose
@@ -273,7 +273,7 @@ def _bounds(shown: Network) -> Facts:
 
 def _families(shown: Network) -> Iterator[Facts]:
     for name, family in FAMILIES.items():
-        summary = family.summary.removeprefix("Return ").rstrip(".")
+        summary = summary_of(name).removeprefix("Return ").rstrip(".")
         size = depth = None
         is_own = False
         try:

@@ -26,11 +26,10 @@ def test_published_sizes():
     assert {n: known("median")[n][0].size for n in medians} == medians
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_a_thousand_changed_sorters_are_settled(part):
+def test_changed_sorters_are_settled():
     """One comparator is removed, reversed or moved to another wire; counterexamples come out unsorted."""
-    draw = random.Random(part)
-    for _ in range(250):
+    draw = random.Random(0)
+    for _ in range(300):
         network = draw.choice(SORTERS[2:])
         pairs = network.comparators.tolist()
         index = draw.randrange(len(pairs))
@@ -44,7 +43,7 @@ def test_a_thousand_changed_sorters_are_settled(part):
             assert (changed.apply(proof.counterexample) != sorted(proof.counterexample)).any()
 
 
-@pytest.mark.parametrize("n", [65, 70, 100, 129, 300, 700])
+@pytest.mark.parametrize("n", [65, 129, 300])
 def test_larger_networks_are_merged_from_known_ones(n):
     """SAT proves the parts of 64 wires; reachable sets prove the networks merged from them."""
     merged = {"best": best(n), "shallowest": shallowest(n)}
@@ -57,7 +56,7 @@ def test_larger_networks_are_merged_from_known_ones(n):
     assert merged["shallowest"].depth == min(m.depth for m in (*merged.values(), merge_exchange))
 
 
-@pytest.mark.parametrize(("p", "q"), [(0, 3), (1, 1), (1, 5), (4, 4), (7, 3), (6, 11)])
+@pytest.mark.parametrize(("p", "q"), [(0, 3), (1, 5), (7, 3), (6, 11)])
 def test_merges_of_any_two_lengths(p, q):
     pairs, ascending = merge(range(p), range(p, p + q))
     assert len(pairs) == merge_size(p, q) == merge_size(q, p)

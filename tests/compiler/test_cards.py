@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-import pytest
-
 import nsc
 from nsc.compiler.cards import bits, card
 from nsc.compiler.families import bitonic, family_network
@@ -70,25 +68,3 @@ def test_texts_are_escaped():
     html = card("<script>", {"<b>": "a & b < c", "bits": bits((0, 1))})
     assert "<script>" not in html
     assert text_of(html) == " <script> <b> a & b < c bits 0 1 "
-
-
-@pytest.mark.slow("a notebook runs")
-def test_a_notebook_shows_them():
-    """In a kernel of its own, as a user has it."""
-    import nbformat
-    from nbclient import NotebookClient
-
-    cells = [
-        "import nsc; net = nsc.Network.from_layers(2, [[(0, 1)]])",
-        "net",
-        "nsc.verify(net)",
-        "net[:0]",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(notebook, timeout=100).execute()
-    shown = [set(output["data"]) for cell in notebook.cells for output in cell.outputs]
-    assert shown == [
-        {"text/plain", "image/svg+xml"},
-        {"text/plain", "text/html"},
-        {"text/plain", "image/svg+xml"},
-    ]

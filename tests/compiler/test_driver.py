@@ -1,15 +1,12 @@
 """Catches wrong requests that are compiled, and names and commands that belong to another package."""
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from strategies import is_unsorted, run
 
-import nsc
 from nsc.compiler.describe import describe
 from nsc.compiler.driver import compile_network, prove
 from nsc.compiler.families import FAMILIES
@@ -18,7 +15,7 @@ from nsc.compiler.naming import default_name
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
 from nsc.compiler.package import check_name
-from nsc.compiler.passes import canonical, half_operations
+from nsc.compiler.passes import half_operations
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k
@@ -27,7 +24,6 @@ from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
 SWAP = Network.from_layers(2, [[(0, 1)]])
-ROOT = Path(nsc.__file__).parent
 
 
 @pytest.mark.slow("proofs and searches are long")
@@ -43,17 +39,14 @@ def test_the_best_network_for_some_ranks_is_the_cheapest_that_is_proved():
         assert proof.verdict is Verdict.UNPROVED
 
 
-def test_a_request_names_a_family_a_file_or_a_network(tmp_path):
+def test_a_request_names_a_family_a_file_or_a_network(tmp_path, monkeypatch):
     path = tmp_path / "swap.json"
     path.write_text(write_network(SWAP), encoding="utf-8")
     assert describe("bitonic", 8) == FAMILIES["bitonic"](8)
     assert describe(SWAP, None) == describe(SWAP, 2) == SWAP
     assert describe(path, None) == describe(str(path), 2) == SWAP
-
-
-def test_a_file_without_a_suffix_is_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("swap").write_text(write_network(SWAP), encoding="utf-8")
+    path.rename("swap")
     assert describe("swap", None) == SWAP
 
 
@@ -61,15 +54,11 @@ def test_a_file_without_a_suffix_is_found(tmp_path, monkeypatch):
     ("network", "n", "message"),
     [
         ("bitonic", None, "needs n"),
-        ("bitonic", 0, "n >= 1, got 0"),
         ("bionic", 4, f"'bionic' is neither a family .*{', '.join(FAMILIES)}.* nor a network file"),
-        ("bionic", None, "neither"),
         ("", 4, "'' is neither a family"),
         (".", 4, "cannot read the network file .: it is a folder$"),
         ("missing.json", None, "cannot read the network file missing.json"),
-        ("a/b", None, "cannot read"),
         ("nul\0.json", None, "cannot read"),
-        ("x" * 5000, 4, "neither|cannot read"),
         ("x" * 300 + ".json", None, "neither|cannot read"),
         (SWAP, 3, "2 wires, n=3 disagrees"),
     ],
@@ -84,10 +73,8 @@ def test_a_wrong_network_is_refused(network, n, message, tmp_path, monkeypatch):
     ("options", "message"),
     [
         ({"dtypes": ()}, "got none"),
-        ({"dtypes": ("float16",)}, "float32, float64"),
         ({"dtypes": ("float32", "int8")}, "'int8'"),
         ({"targets": ("cpu", "tpu")}, "cpu, cuda, got 'cpu', 'tpu'"),
-        ({"targets": ()}, "got none"),
         ({"select": "top-2"}, "select must be .*got 'top-2'"),
         ({"wires": (1,)}, "say what is selected"),
         ({"name": "../x"}, "a package's name must be a Python identifier"),
@@ -98,10 +85,6 @@ def test_bad_requests_are_refused(options, message):
         Request("bitonic", 4, **options)
 
 
-def test_dtypes_have_one_order():
-    assert Request("bitonic", 4, dtypes=("float64", "float32")).dtypes == ("float32", "float64")
-
-
 @pytest.mark.parametrize(
     ("network", "n", "name"),
     [
@@ -110,13 +93,9 @@ def test_dtypes_have_one_order():
         ("best/sorter.json", 4, "sorter_4"),
         ("sorter_4.json", 4, "sorter_4"),
         ("sorter_4.json", 14, "sorter_4_14"),
-        ("8.json", 8, "network_8"),
         ("8.json", 4, "network_8_4"),
         ("class.json", 4, "network_class_4"),
-        ("my net (v2).cn", 4, "my_net_v2_4"),
-        ("é.json", 4, "network_4"),
         ("*_ evil\n.json", 4, "evil_4"),
-        ("../..", 4, "network_4"),
     ],
 )
 def test_default_names_are_identifiers(network, n, name):
@@ -130,10 +109,7 @@ def test_default_names_are_identifiers(network, n, name):
         ({}, ""),
         ({"targets": ("cpu", "cuda"), "unproved": True, "version": "1"}, ""),
         ({"relaxation": Relaxation("cauchy")}, "_cauchy"),
-        ({"relaxation": Relaxation(art_lambda=0)}, "_art_0"),
         ({"relaxation": Relaxation(art_lambda=1e-05)}, "_art_1e_05"),
-        ({"relaxation": Relaxation(error_free=True)}, "_error_free"),
-        ({"dtypes": ("float64",)}, "_float64"),
         ({"dtypes": ("float64", "float32")}, "_float32_float64"),
         ({"select": top_k(2), "remove_redundant": True}, "_top_2_remove_redundant"),
         (
@@ -160,8 +136,8 @@ def test_kernels_with_other_values_have_other_default_names():
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("n", [3, 80])
-def test_a_network_that_does_not_sort_is_refused_with_its_counterexample(n):
+def test_a_network_that_does_not_sort_is_refused_with_its_counterexample():
+    n = 80
     network = Network.from_layers(n, [[(1, 0)]])
     with pytest.raises(VerificationError, match="does not sort") as caught:
         compile_network(Request(network, unproved=True))
@@ -189,26 +165,9 @@ def test_an_unproved_network_is_refused_unless_allowed():
         assert "--unproved" in files[name]
 
 
-def test_the_manifest_says_what_the_package_is():
-    request = Request("bitonic", 4, relaxation=Relaxation("cauchy", 0.5), dtypes=("float64",), version="9.9")
-    compiled = compile_network(request)
-    files = compiled.package.files
-    facts = json.loads(files["manifest.json"])
-    assert facts["name"] == compiled.package.name == "bitonic_4_cauchy_art_0_5_float64"
-    assert (facts["n"], facts["size"], facts["depth"]) == (4, 6, 3)
-    assert facts["network"] == compiled.network.digest
-    assert json.loads(files["proof.json"])["canonical"] == canonical(compiled.network).digest
-    assert (facts["sigmoid"], facts["art_lambda"], facts["error_free"]) == ("cauchy", 0.5, False)
-    assert facts["reals"] == {"float64": ["float64"]}
-    assert set(facts["files"]) == set(files) - {"manifest.json"}
-    assert facts["targets"] == ["cpu"]
-    assert facts["cuda"] == {}
-
-
 @pytest.mark.parametrize(
     ("request_", "command"),
     [
-        (Request("bitonic", 4), "nsc compile bitonic --n 4"),
         (Request("bitonic", 4, name="b"), "nsc compile bitonic --n 4 --name b"),
         (Request("bitonic", 4, targets=("cuda", "cpu")), "nsc compile bitonic --n 4 --target cpu,cuda"),
         (Request(SWAP), "nsc compile network.json --name network_2"),
@@ -224,12 +183,3 @@ def test_headers_name_a_command_that_writes_the_same_package(request_, command):
     files = compiled.package.files
     assert json.loads(files["manifest.json"])["command"] == command
     assert f"Made by:    {command}\n" in files["__init__.py"]
-
-
-# ------------------------------------------------------------------------------------------ imports
-
-
-@pytest.mark.parametrize("module", ["nsc", "nsc.cli.main", "nsc.compiler.driver"])
-def test_torch_is_not_imported_before_it_is_needed(module):
-    code = f"import sys, {module}; sys.exit(int('torch' in sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -47,16 +47,10 @@ def test_a_proof_is_found_once(verified):
     assert verified == [(NETWORK, "sort")]
 
 
-def test_without_an_archive_every_proof_is_anew(verified):
-    assert verify_once(NETWORK) == verify_once(NETWORK, budget=Budget())
-    assert len(verified) == 2
-
-
 @pytest.mark.parametrize(
     "other",
     [
         {"network": FAMILIES["odd_even"](6)},
-        {"network": NETWORK + NETWORK},
         {"property_": parse("median", 6)},
         {"property_": parse("sort", 6, presorted="0-1")},
         {"methods": ["exhaustion"]},
@@ -89,16 +83,13 @@ def test_only_a_trial_without_a_proof_is_kept(verified):
             Verdict.UNPROVED
         )
         assert not archive
-    budget = Budget(**counts, archive=Memory())
-    asked = len(verified)
-    assert verify_once(NETWORK, budget=budget, methods=()) == verify_once(NETWORK, budget=budget, methods=())
-    assert len(verified) == asked + 1
-
-
-def test_a_refutation_is_not_kept():
     archive = Memory()
     assert verify_once(HALF, budget=Budget(archive=archive)).verdict is Verdict.REFUTED
     assert not archive
+    budget = Budget(**counts, archive=archive)
+    asked = len(verified)
+    assert verify_once(NETWORK, budget=budget, methods=()) == verify_once(NETWORK, budget=budget, methods=())
+    assert len(verified) == asked + 1
 
 
 def test_a_damaged_text_is_proved_anew(verified):

@@ -27,7 +27,7 @@ def answer_of(network, property_=None, method=merges):
 
 @pytest.mark.parametrize("family", METHOD_OF)
 def test_families_are_proved_at_any_n(family):
-    for n in (*range(2, 70), 100, 127, 129, 500):
+    for n in (*range(2, 35), 64, 100, 127, 129):
         answer = answer_of(FAMILIES[family](n), method=METHOD_OF[family])
         assert answer is not None, n
         times = n - 1 if METHOD_OF[family] is merges else (n - 1).bit_length()
@@ -50,7 +50,7 @@ def test_wires_may_have_any_names():
 def test_nothing_is_proved_that_does_not_sort():
     """Of networks near those that merge, with renamed wires and comparators more, fewer or others."""
     draw, proved = random.Random(1), 0
-    for _ in range(1500):
+    for _ in range(500):
         n = draw.randrange(3, 9)
         names = draw.sample(range(n), n)
         pairs = [
@@ -64,14 +64,14 @@ def test_nothing_is_proved_that_does_not_sort():
         if any(answer_of(network, method=method) is not None for method in (merges, pairwise)):
             proved += 1
             assert sorts_all(n, network.comparators.tolist())
-    assert proved > 300
+    assert proved > 100
 
 
 @pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize("family", METHOD_OF)
 def test_a_network_with_a_changed_comparator_is_left_to_other_methods(family):
     draw = random.Random(family)
-    for _ in range(350):
+    for _ in range(100):
         n = draw.choice((5, 8, 12, 16, 33, 64))
         comparators = FAMILIES[family](n).comparators.tolist()
         place = draw.randrange(len(comparators))

