@@ -82,7 +82,7 @@ PROVED = {
     "pairwise": FAMILIES["pairwise"](30),
     "merges": FAMILIES["odd_even_merge"](30),
     "reachable sets": best(27),
-    "SAT": irregular(64),
+    "SAT": irregular(56),
 }
 
 
