@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +16,7 @@ from nsc.version import VERSION
 
 ARITHMETIC = MODULES[: MODULES.index("state")]
 WIDE = {"width": 1400, "height": 900}
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -33,12 +35,6 @@ def arithmetic(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
-@pytest.fixture
-def errors() -> list[str]:
-    """Return the list of what pages of this test complain about."""
-    return []
-
-
 @pytest.fixture(scope="session")
 def page_files(tmp_path_factory) -> Callable:
     """Return a function that writes the explorer of a network, each once."""
@@ -55,22 +51,44 @@ def page_files(tmp_path_factory) -> Callable:
     return write
 
 
+@pytest.fixture(scope="session")
+def spare_pages(browser: Browser) -> Callable[..., tuple[list, tuple[Page, list[str]]]]:
+    """Return a function that takes a page with some options, and the list that it belongs to between tests.
+
+    A page comes with a list of what it complains about. A new one costs the browser a process.
+    """
+    spare: dict[str, list[tuple[Page, list[str]]]] = {}
+
+    def take(options):
+        pages = spare.setdefault(repr(options), [])
+        if not pages:
+            page, complaints = browser.new_page(**options), []
+            page.set_default_timeout(10_000)
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda asked: asked.url.startswith("file:") or complaints.append(asked.url))
+            pages.append((page, complaints))
+        return pages, pages.pop()
+
+    return take
+
+
 @pytest.fixture
-def opened(browser: Browser, errors: list[str], page_files) -> Iterator[Callable[..., Page]]:
+def opened(spare_pages, page_files) -> Iterator[Callable[..., Page]]:
     """Return a function that opens the explorer of a network; no page may complain."""
-    pages = []
+    used = []
 
     def open_page(network, n=None, *, link="", select=None, values=None, **options) -> Page:
-        page = browser.new_page(**{"viewport": WIDE, **options})
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: errors.append(message.text))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda asked: asked.url.startswith("file:") or errors.append(asked.url))
-        page.goto(f"{page_files(network, n, select, values).as_uri()}{link}")
-        pages.append(page)
+        options = {"viewport": WIDE, **options}
+        pages, (page, complaints) = spare_pages(options)
+        used.append((pages, page, complaints))
+        page.set_viewport_size(options["viewport"])
+        page.mouse.move(0, 0)
+        # The number makes it another address, which is loaded even where only the link differs.
+        page.goto(f"{page_files(network, n, select, values).as_uri()}?{next(NUMBERS)}{link}")
         return page
 
     yield open_page
-    for page in pages:
-        page.close()
-    assert errors == []
+    for pages, page, complaints in used:
+        assert complaints == []
+        pages.append((page, complaints))

@@ -167,7 +167,8 @@ def test_paper_is_light_and_wide_enough(opened):
     assert page.locator(".nsc-explorer").get_attribute("data-theme") == "dark"
 
 
-def test_several_stand_in_one_page(browser, errors, tmp_path):
+def test_several_stand_in_one_page(browser, tmp_path):
+    errors = []
     facts = json.dumps(gather(Request(network="bitonic", n=8, version=VERSION), Budget())).replace(
         "</", r"<\/"
     )

@@ -95,18 +95,6 @@ def test_words_are_explained_and_fingers_hit_every_control(opened):
     assert page.evaluate(small) == []
 
 
-def test_a_visitor_gets_a_sentence(opened):
-    page = opened("bitonic", 8, **PHONE)
-    assert re.fullmatch(r"[A-Z][^.]{40,200}\.", page.locator(".nsc-lead").text_content())
-    # What is told of a mode moves nothing that a finger may be about to hit.
-    places = []
-    for mode in ("Exact", "0-1", "Soft"):
-        page.get_by_role("radio", name=mode, exact=True).click()
-        shown(page)
-        places.append(page.locator(".nsc-stage").bounding_box())
-    assert places[0] == places[1] == places[2]
-
-
 def test_a_comparator_tells_its_values_to_mouse_key_and_finger(opened):
     first = ["comparator (0, 2), layer 0", "3, 2 → 2, 3"]
     page = opened(BROKEN, values=(3.0, 1.0, 2.0, 0.0), link="#mode=exact", **PHONE)

@@ -446,13 +446,6 @@ def test_keys_zoom_and_name_themselves(opened):
     assert unnamed == 0
 
 
-def test_themes(opened):
-    page = opened("bitonic", 8, color_scheme="dark")
-    assert page.locator(".nsc-explorer").get_attribute("data-theme") == "dark"
-    page.get_by_role("button", name="Light or dark").click()
-    assert page.locator(".nsc-explorer").get_attribute("data-theme") == "light"
-
-
 @pytest.mark.parametrize(
     ("name", "link", "first", "last"),
     [
@@ -488,7 +481,8 @@ def thumbnail(picture):
     return np.asarray(Image.open(io.BytesIO(picture)).convert("L").resize((64, 64)), dtype=float)
 
 
-def test_the_families_are_embedded(browser, errors, tmp_path):
+def test_the_families_are_embedded(browser, tmp_path):
+    errors = []
     index = write_pages(tmp_path, TWO)
     page = browser.new_page(viewport={"width": 390, "height": 800})
     page.on("console", lambda message: errors.append(message.text))
@@ -517,8 +511,9 @@ def test_the_families_are_embedded(browser, errors, tmp_path):
     assert errors == []
 
 
-def test_the_families_have_the_theme_of_the_site(browser, errors, tmp_path):
+def test_the_families_have_the_theme_of_the_site(browser, tmp_path):
     """Its button turns it against the system's; a family that is opened later has it too."""
+    errors = []
     page = browser.new_page(color_scheme="light")
     page.on("console", lambda message: errors.append(message.text))
     page.goto(write_pages(tmp_path, TWO).as_uri())
@@ -541,7 +536,8 @@ def test_the_families_have_the_theme_of_the_site(browser, errors, tmp_path):
     assert errors == []
 
 
-def test_a_notebook_shows_several(browser, errors):
+def test_a_notebook_shows_several(browser):
+    errors = []
     page = browser.new_page()
     page.on("console", lambda message: errors.append(message.text))
     frames = [nsc.draw("bitonic", 4)._repr_html_(), nsc.draw(BROKEN)._repr_html_()]

@@ -415,6 +415,7 @@ export function makeDiagram(host, on) {
     set(field, { "aria-label": `Value of input ${wire}`, inputmode: "decimal" });
     field.value = String(on.valueOf(wire));
     const place = svg("foreignObject", { x, y: -14, width: wide, height: 28 }, field);
+    place.setAttribute("transform", node.getAttribute("transform"));
     let isOpen = true;
     const close = (isKept) => {
       if (!isOpen) return;
@@ -433,7 +434,8 @@ export function makeDiagram(host, on) {
       node.focus();
       event.preventDefault();
     });
-    node.append(place);
+    inputs.append(place); // in front of all values
+    field.focus({ preventScroll: true }); // the inputs are always in view
     field.select();
   }
 
