@@ -14,7 +14,7 @@ from nsc.study.explorer.facts import gather
 from nsc.study.explorer.page import MODULES, joined_modules, render_page
 from nsc.version import VERSION
 
-ARITHMETIC = MODULES[: MODULES.index("state")]
+ARITHMETIC = MODULES[: MODULES.index("colours")]
 WIDE = {"width": 1400, "height": 900}
 NUMBERS = itertools.count()
 
@@ -25,7 +25,7 @@ def arithmetic(browser: Browser) -> Iterator[Page]:
     page = browser.new_page()
     exported = (
         "makeNetwork, runExactly, neededOf, coneOf, columnsOf, runSoftly, permutationOf, ranksOf, "
-        "sharesOf, crossEntropyOf, gradientOf, erfc, SIGMOIDS, heat, signed, inkOn"
+        "sharesOf, crossEntropyOf, gradientOf, erfc, SIGMOIDS"
     )
     page.add_script_tag(
         type="module", content=f"{joined_modules(ARITHMETIC)}\nwindow.nsc = {{ {exported} }};"

@@ -71,27 +71,6 @@ def test_texts_stand_out(opened, theme):
             assert page.evaluate(FAINT) == [], link
 
 
-def test_inks_stand_out_on_all_colours(arithmetic):
-    pairs = arithmetic.evaluate("""() => {
-      const shares = Array.from({ length: 401 }, (_, at) => at / 400);
-      const colours = shares.flatMap((share) => [
-        nsc.heat(share), nsc.signed(2 * share - 1, "light"), nsc.signed(2 * share - 1, "dark")]);
-      return colours.map((colour) => [colour, nsc.inkOn(colour)]);
-    }""")
-    for colour, ink in pairs:
-        channels = [int(channel) for channel in colour[4:-1].split(",")]
-        assert contrast(channels, [int(ink[at : at + 2], 16) for at in (1, 3, 5)]) >= 4.5, (colour, ink)
-
-
-def contrast(first, second):
-    def light(channels):
-        linear = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in channels]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    dark, bright = sorted((light(first), light(second)))
-    return (bright + 0.05) / (dark + 0.05)
-
-
 def test_every_stop_of_the_tab_key_has_a_name_and_an_end(opened):
     page = opened("bitonic", 8, link="#mode=soft")
     stops = []
@@ -147,24 +126,6 @@ def test_screen_readers_are_told_values_as_they_are(opened):
     switch = page.get_by_role("switch", name="Input of wire 1: 1")
     assert switch.get_attribute("aria-checked") == "true"
     assert switch.get_attribute("aria-valuetext") is None
-
-
-def test_paper_is_light_and_wide_enough(opened):
-    page = opened("bitonic", 16, link="#mode=soft", color_scheme="dark")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
-    page.set_viewport_size({"width": 680, "height": 900})
-    assert page.locator(".nsc-explorer").get_attribute("data-theme") == "light"
-    for part_of_page in (".nsc-outputs", ".nsc-heat"):
-        box = page.locator(part_of_page).bounding_box()
-        assert box["x"] + box["width"] <= 680
-    drawn = page.locator(".nsc-outputs .nsc-chip").last.bounding_box()
-    assert drawn["x"] + drawn["width"] <= 680
-    assert not page.get_by_role("button", name="Play").is_visible()
-    page.emulate_media(media="screen")
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    shown(page)
-    assert page.locator(".nsc-explorer").get_attribute("data-theme") == "dark"
 
 
 def test_several_stand_in_one_page(browser, tmp_path):

@@ -276,9 +276,6 @@ def test_chosen_ranks_leave_halves_and_dead_comparators(opened):
     page.get_by_role("button", name="All", exact=True).click()
     shown(page)
     assert page.locator("path.half, path.dead").count() == 0
-    page.locator(".nsc-outputs .nsc-chip").nth(15).click(modifiers=["Shift"])
-    shown(page)
-    assert field.input_value() == "15"
 
 
 def test_a_selection_begins_with_its_ranks(opened):

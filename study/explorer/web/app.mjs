@@ -129,8 +129,6 @@ export function mount(element, facts, options = {}) {
     });
   }
   if (hasLink) addEventListener("hashchange", () => update(stateOf(location.hash, start, facts)));
-  addEventListener("beforeprint", () => showTheme("light"));
-  addEventListener("afterprint", () => showTheme());
   DARK.addEventListener("change", () => showTheme());
   // A page that shows this one in a frame says which theme it has.
   addEventListener("message", ({ source, data }) => {
@@ -177,8 +175,8 @@ export function mount(element, facts, options = {}) {
 
   function explorePanel() {
     const zoom = [
-      iconButton("minus", "Smaller", () => diagram.zoomAt(1 / ZOOM)),
-      iconButton("plus", "Larger", () => diagram.zoomAt(ZOOM)),
+      iconButton("minus", "Smaller", () => diagram.zoom(1 / ZOOM)),
+      iconButton("plus", "Larger", () => diagram.zoom(ZOOM)),
       iconButton("fit", "Fit", () => diagram.fit()),
     ];
     return html`<div class="nsc-explore">
@@ -258,13 +256,10 @@ export function mount(element, facts, options = {}) {
     }
   }
 
-  /** Show a theme at once: paper is printed before the next frame. */
-  function showTheme(next = chosen ?? systemTheme()) {
-    if (!root.isConnected) return;
-    theme = next;
-    root.dataset.theme = next;
-    cancelAnimationFrame(frame);
-    render();
+  function showTheme() {
+    theme = chosen ?? systemTheme();
+    root.dataset.theme = theme;
+    update({});
   }
 
   // From events to the state.
@@ -290,25 +285,11 @@ export function mount(element, facts, options = {}) {
       nudgeInput: (wire, count, unit) =>
         isBits() ? flip(wire) : set(wire, rounded(state.x[wire] + count * unit, unit)),
       clickInput: (wire) => (isBits() ? flip(wire) : follow(wire)),
-      pick: (wire, isChoosing) => {
-        if (isChoosing) choose(wire);
-        else if (state.mode === "soft") update({ of: `y${wire}` });
-        else follow(runs.exact.items[net.outputs[wire]]);
-      },
+      pick: (wire) =>
+        state.mode === "soft" ? update({ of: `y${wire}` }) : follow(runs.exact.items[net.outputs[wire]]),
       followAt: (segment) => follow(runs.exact.items[segment]),
       describe: (index) => wordsOfComparator(net, state, facts, runs, index),
     };
-  }
-
-  /** Choose the rank of an output wire, or leave it out. */
-  function choose(wire) {
-    const known = facts.ranks.map(([carrier]) => carrier);
-    if (!known.includes(wire)) return;
-    const chosen = new Set(state.chosen);
-    if (!chosen.delete(wire)) chosen.add(wire);
-    if (chosen.size > 0 && (chosen.size < known.length || facts.is_selection))
-      update({ chosen: [...chosen].sort((a, b) => a - b) });
-    else if (!facts.is_selection) update({ chosen: null });
   }
 
   function onKey(event) {
@@ -329,9 +310,9 @@ export function mount(element, facts, options = {}) {
       1: () => update({ mode: "exact" }),
       2: () => update({ mode: "bits" }),
       3: () => update({ mode: "soft" }),
-      "+": () => diagram.zoomAt(ZOOM),
-      "=": () => diagram.zoomAt(ZOOM),
-      "-": () => diagram.zoomAt(1 / ZOOM),
+      "+": () => diagram.zoom(ZOOM),
+      "=": () => diagram.zoom(ZOOM),
+      "-": () => diagram.zoom(1 / ZOOM),
       0: () => diagram.fit(),
       Escape: () => update({ follow: -1 }),
     };

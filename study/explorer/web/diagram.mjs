@@ -182,7 +182,7 @@ export function makeDiagram(host, on) {
       [world, Math.floor(layout.width * scale)],
       [outputs, side()],
     ])
-      set(node, { width: wide, height, viewBox: `0 0 ${wide} ${height}` }); // on paper they are made to fit
+      set(node, { width: wide, height });
     for (const node of world.children) node.setAttribute("transform", `translate(0 ${top}) scale(${scale})`);
     wires.setAttribute("stroke-width", clamp(row * 0.12, 0.9, 3) / scale);
     wires.style.setProperty("--nsc-followed", `${clamp(row * 0.24, 2.4, 5) / scale}px`);
@@ -260,8 +260,9 @@ export function makeDiagram(host, on) {
     }
   }
 
-  /** Zoom about a place of the stage, by default its middle. */
-  function zoomAt(factor, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
+  /** Zoom about the middle of the stage. */
+  function zoom(factor) {
+    const [x, y] = [stage.clientWidth / 2, stage.clientHeight / 2];
     const wide = (width - 2 * side()) / layout.width;
     const least = Math.min(1, wide, (stage.clientHeight - 2 * PADDING) / layout.height) * 0.9;
     const before = scale;
@@ -350,7 +351,7 @@ export function makeDiagram(host, on) {
   stage.addEventListener("pointerup", (event) => {
     if (drag && !drag.hasMoved) {
       if (drag.wire >= 0) on.clickInput(drag.wire);
-      else if (drag.output >= 0) on.pick(drag.output, event.shiftKey);
+      else if (drag.output >= 0) on.pick(drag.output);
       // Nothing hovers over a touch screen: there a touch tells what a mouse does that points.
       else if (event.pointerType !== "touch" || pointAt(event) < 0) {
         const segment = world.contains(event.target) ? segmentAt(placeOf(event)) : -1;
@@ -365,16 +366,6 @@ export function makeDiagram(host, on) {
     const wire = wireOf(event, inputs);
     if (wire >= 0) edit(wire);
   });
-  stage.addEventListener(
-    "wheel",
-    (event) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      const box = stage.getBoundingClientRect();
-      zoomAt(Math.exp(-event.deltaY * 0.004), event.clientX - box.x, event.clientY - box.y);
-    },
-    { passive: false },
-  );
 
   // The keyboard.
 
@@ -399,7 +390,7 @@ export function makeDiagram(host, on) {
     else if (input >= 0 && step) on.nudgeInput(input, step * (event.shiftKey ? 10 : 1), on.unit());
     else if (input >= 0 && event.key === "Enter") edit(input);
     else if (input >= 0 && event.key === " ") on.clickInput(input);
-    else if (output >= 0 && (event.key === "Enter" || event.key === " ")) on.pick(output, event.shiftKey);
+    else if (output >= 0 && (event.key === "Enter" || event.key === " ")) on.pick(output);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -440,7 +431,7 @@ export function makeDiagram(host, on) {
   }
 
   new ResizeObserver(() => host.clientWidth !== width && resize()).observe(host);
-  return { setNetwork, show, fit, zoomAt };
+  return { setNetwork, show, fit, zoom };
 }
 
 /**

@@ -301,8 +301,7 @@ const KEYS_AND_MOUSE = [
   ["Point at or touch a comparator", "see its values"],
   ["Click an input or a wire", "follow its item"],
   ["Click an output", "in soft mode: show its gradient; else follow its item"],
-  ["Shift and click an output", "choose or leave out its rank"],
-  ["Drag, Ctrl and wheel", "scroll, zoom"],
+  ["Drag the diagram", "scroll it"],
 ];
 
 /** Return a dialog that lists keys and what the mouse does. */

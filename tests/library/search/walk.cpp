@@ -139,47 +139,15 @@ TEST(an_input_that_refutes_moves_to_the_front) {
     EXPECT(pool.passes(all));
 }
 
-static Standing nothing() {
-    Standing standing;
-    standing.current.count = standing.best.count = standing.origin.count = -1;
-    standing.best_cost = ~uint64_t(0), standing.since = 0;
-    return standing;
-}
-
-TEST(the_smallest_sorter_is_found_the_same_way_twice) {
-    Inputs inputs(4, {0, 1, 2, 3});
-    const Problem problem = inputs.problem();
-    Standing first = nothing(), second = nothing();
-    EXPECT(nsc_search(&problem, &first, 7, 5000, 1000, 0) == 5000);
-    EXPECT(nsc_search(&problem, &second, 7, 5000, 1000, 0) == 5000);
-    EXPECT(first.best.count == 5);
-    EXPECT(inputs.pool().passes(first.best));
-    EXPECT(inputs.pool().passes(first.current));
-    EXPECT(first.current.count == second.current.count && first.best_cost == second.best_cost);
-    EXPECT(!memcmp(first.current.at, second.current.at,
-                   sizeof(Comparator) * size_t(first.current.count)));
-}
-
 TEST(it_ends_at_a_gain) {
     const Inputs inputs(4, {0, 1, 2, 3});
     const Problem problem = inputs.problem();
-    Standing standing = nothing();
+    Standing standing{};
+    standing.current.count = -1;
     standing.origin = sorter_of_four();
     standing.origin.add({0, 1});
     standing.best = standing.origin;
     const int64_t tried = nsc_search(&problem, &standing, 1, 100000, 100000, 1);
     EXPECT(tried > 0 && tried < 100000);
     EXPECT(standing.best.count == 5);
-}
-
-TEST(a_symmetric_walk_keeps_mirror_images) {
-    const Inputs inputs(4, {0, 1, 2, 3});
-    Problem problem = inputs.problem();
-    problem.symmetric = 1;
-    Standing standing = nothing();
-    EXPECT(nsc_search(&problem, &standing, 5, 5000, 1000, 0) == 5000);
-    Comparators whole;
-    problem.expand(standing.best, whole);
-    EXPECT(whole.count == 5);
-    EXPECT(standing.best.count < 5);
 }
