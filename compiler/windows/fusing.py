@@ -74,22 +74,15 @@ def operations(plan: Plan, loops: Iterable[Loop]) -> float:
 def _kept(plan: Plan) -> frozenset[int]:
     """Return the stages that keep their lists.
 
-    Two searches fuse or keep one stage at a time, the one that gains most, as long as one gains. One begins
-    with all lists kept, the other with none. If each list is read at its own place alone, all stages are
-    fused: none runs twice.
+    The search begins with none, and fuses or keeps one stage at a time, the one that gains most, as long as
+    one gains. If each list is read at its own place alone, all stages are fused: none runs twice.
     """
+    kept: frozenset[int] = frozenset()
     if not any(read.shift for stage in plan.stages for read in stage.reads if read.stage is not None):
-        return frozenset()
-    lists = frozenset(range(len(plan.stages))) - frozenset(plan.results)
-    starts: list[frozenset[int]] = [lists, frozenset()]
-    found = [_descended(plan, lists, start) for start in starts]
-    return min(found, key=lambda kept: (_cost(plan, kept), len(kept)))
-
-
-def _descended(plan: Plan, lists: frozenset[int], kept: frozenset[int]) -> frozenset[int]:
+        return kept
+    lists = sorted({*range(len(plan.stages))} - {*plan.results})
     while True:
-        others = [kept ^ {stage} for stage in sorted(lists)]
-        best = min(others, key=lambda other: _cost(plan, other), default=kept)
+        best = min((kept ^ {stage} for stage in lists), key=lambda other: _cost(plan, other), default=kept)
         if _cost(plan, best) >= _cost(plan, kept):
             return kept
         kept = best

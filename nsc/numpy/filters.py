@@ -149,10 +149,11 @@ def _filter(
 ) -> Array:
     x = read(function, array)
     threads = thread_count(function, workers, x.size)
-    check_mode(f"nsc.numpy.{function}", mode)
+    name = f"nsc.numpy.{function}"
+    check_mode(name, mode)
     sizes = _sizes(function, x.ndim, size)
     origins = origins_of(sizes, origin)
-    outside = np.array(outside_of(f"nsc.numpy.{function}", NAMES[x.dtype], cval), x.dtype)
+    outside = np.array(outside_of(name, NAMES[x.dtype], cval), x.dtype)
     axes = _axes(x.shape, sizes, origins)
     shape, is_moved = x.shape, axes != sorted(axes)
     if is_moved:
