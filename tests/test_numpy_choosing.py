@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import nsc
 import nsc.numpy as exact
+from nsc.contract.windows import MODES
 from nsc.errors import BuildError
 from nsc.join import choosing
 from nsc.join.choosing import Kind, serve
@@ -49,6 +50,23 @@ def test_numpy_sorts_and_selects_as_kernels_do(data, dtype, n):
         values, wanted = sort_by_numpy(x, axis, ranks).values, np.take_along_axis(x, expected, axis)
         assert values.dtype == x.dtype
         assert np.array_equal(values, wanted, equal_nan=x.dtype.kind == "f")
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "origin"),
+    [
+        ((9, 40), (2, 3), (0, 1)),
+        ((9, 30, 3), (3, 3, 1), (1, -1, 0)),  # channels
+        ((9, 4, 8), (3, 1, 1), (1, 0, 0)),  # a column
+        ((5, 2, 4, 30), (2, 1, 1, 3), (0, 0, 0, 1)),  # axes that are moved
+    ],
+)
+def test_a_kernel_and_numpy_give_the_same_filter(shape, size, origin):
+    x = np.random.default_rng(0).integers(0, 99, shape, np.uint8)
+    for mode in MODES:
+        by_peer = exact.rank_filter(x, 1, size, mode, 7, origin)
+        with exact.prepare():
+            assert np.array_equal(exact.rank_filter(x, 1, size, mode, 7, origin), by_peer)
 
 
 class Clock:

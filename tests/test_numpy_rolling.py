@@ -54,7 +54,7 @@ def by_definition(function, x, window, least, ahead, places=None):
         *(("float64", 5, name) for name in STATISTICS),
         ("float32", 6, "median"),
         ("uint8", 1, "median"),
-        ("uint8", 5, "quantile"),
+        ("uint8", 5, "median"),
     ],
 )
 @pytest.mark.usefixtures("peers")
