@@ -6,7 +6,7 @@ import click
 import pytest
 
 from nsc.cli.shared import selection_options
-from nsc.compiler.driver import candidates
+from nsc.compiler import driver
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.naming import command, default_name, purpose
 from nsc.compiler.network import Network
@@ -74,41 +74,58 @@ def test_the_median_of_an_even_number_is_no_value():
     assert not verify(network, ranks(1, 2).property_of(4))
 
 
-def candidates_of(request, network):
-    return list(candidates(network, request.property_of(network.n), request, Budget()))
+@pytest.fixture
+def tried(monkeypatch):
+    """Return a function that compiles a request whose first proofs fail, and returns what is tried."""
+
+    def tries_of(request, network, *failures):
+        tries, errors = [], iter(failures)
+
+        def prove(network, property_, unproved, budget, methods):
+            tries.append((network, budget))
+            for error in errors:
+                raise error
+            return "a proof"
+
+        monkeypatch.setattr(driver, "prove", prove)
+        monkeypatch.setattr(driver, "transform", lambda network, *_: network)
+        found = driver._first_that_holds(network, request.property_of(network.n), request, Budget())
+        assert found == (tries[-1][0], "a proof")
+        return tries
+
+    return tries_of
 
 
-def test_most_requests_have_one_candidate():
+UNPROVED, REFUTED = UnprovedError("limits"), VerificationError("refuted", (), ())
+
+
+def test_most_requests_try_one_network(tried):
     network = FAMILIES["bitonic"](7)
     for select in (None, median(), top_k(2), ranks(1, 3), ranks(1, 2, 3)):
-        (candidate,) = candidates_of(Request(network, select=select), network)
-        assert candidate.network is network
-        assert candidate.next_after is None
+        request = Request(network, select=select)
+        assert tried(request, network) == [(network, Budget())]
+        with pytest.raises(VerificationError, match="refuted"):
+            tried(request, network, REFUTED)
 
 
-def test_two_neighbouring_ranks_may_take_one_comparator_more():
+def test_two_neighbouring_ranks_may_take_one_comparator_more(tried):
     """As networks for the median of an even number leave the two middle values in any order."""
     network = FAMILIES["bitonic"](6)
     for select, wires in ((ranks(2, 3), (4, 1)), (ranks(3, 2), (1, 4))):
         request = Request(network, select=select, wires=wires)
-        first, second = candidates_of(request, network)
-        assert first.network is network
-        assert first.next_after is VerificationError
-        assert second.network.comparators[:-1].tolist() == network.comparators.tolist()
-        assert second.network.comparators[-1].tolist() == [4, 1]
-        assert second.next_after is None
+        (first, _), (second, _) = tried(request, network, REFUTED)
+        assert first is network
+        assert second.comparators.tolist() == [*network.comparators.tolist(), [4, 1]]
+        with pytest.raises(UnprovedError):
+            tried(request, network, UNPROVED)
 
 
-def test_the_best_network_is_the_first_that_is_proved_quickly():
+def test_the_best_network_is_the_first_that_is_proved_quickly(tried):
     network, request = FAMILIES["best"](10), Request("best", 10, select=top_k(3))
     networks = smallest_first(parse("top-3", 10))
-    *quick, last = candidates_of(request, network)
-    assert [candidate.network for candidate in quick] == networks
-    assert {candidate.next_after for candidate in quick} == {UnprovedError}
-    assert {candidate.budget for candidate in quick} == {
-        Budget(states=FEW_STATES, propagations=FEW_PROPAGATIONS)
-    }
-    assert last.budget == Budget()
-    assert (last.network, last.next_after) == (networks[0], None)
-    trusted = candidates_of(Request("best", 10, select=top_k(3), unproved=True), network)
-    assert [candidate.network for candidate in trusted] == [networks[0]]
+    *quick, last = tried(request, network, *[UNPROVED] * len(networks))
+    limits = Budget(states=FEW_STATES, propagations=FEW_PROPAGATIONS)
+    assert quick == [(each, limits) for each in networks]
+    assert last == (networks[0], Budget())
+    trusted = tried(Request("best", 10, select=top_k(3), unproved=True), network)
+    assert trusted == [(networks[0], Budget())]
