@@ -45,7 +45,6 @@ SHIPPED = ""
 VARIANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "64 wires a warp": ((levels, "WIRES_PER_WARP", 64),),
     "256 wires a warp": ((levels, "WIRES_PER_WARP", 256),),
-    "spreads from the table": ((levels.Levels, "known_length", 0),),
     "no merge apart": ((levels, "MOST_PARTED", 0),),
     "forward of 512 threads": ((levels, "FORWARD_THREADS_OF_WARP_TILES", 512),),
     "forward of 384 threads": ((levels, "FORWARD_THREADS", 384),),

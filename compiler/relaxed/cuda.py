@@ -13,8 +13,6 @@ from nsc.compiler.request import Request
 from nsc.compiler.schedule import (
     SLOT_ALIGNMENT,
     WIDEST,
-    Needed,
-    PlacedComparator,
     Schedule,
     Shape,
     slots_of,
@@ -59,7 +57,6 @@ def render(head: Head, facts: str, levels: Levels, request: Request) -> str:
         slots=schedule.slots,
         widest_codelet=WIDEST,
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
-        halved="true" if schedule.halved else "false",
         straight_shapes=[_straight_shape(index, shape) for index, shape in enumerate(straight)],
         all_straight=0 < len(schedule.shapes) == len(straight),
         level_count=len(levels.ends),
@@ -77,11 +74,11 @@ def render(head: Head, facts: str, levels: Levels, request: Request) -> str:
 
 
 def _schedule_tables(levels: Levels) -> dict[str, object]:
-    """Return the tables of codelets, their wires and their shapes, and what code knows of wires.
+    """Return the tables of codelets, their wires and their shapes.
 
     Wires are kept as a base and a spread, which codelets share, so that tables stay short.
     """
-    schedule, codes = levels.schedule, levels.straight_codes
+    schedule = levels.schedule
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
     begins = spread_begins(schedule)
     first_slot = first_pair = 0
@@ -94,19 +91,13 @@ def _schedule_tables(levels: Levels) -> dict[str, object]:
     for shape in schedule.shapes:
         shapes.append(braced((_wires_of(shape), first_pair, len(shape))))
         first_pair += len(shape)
-    known = sorted({spread for code in codes for spread in code.known_spreads}, key=begins.__getitem__)
     # C has no empty arrays: the tables end with an entry that is not used.
-    pairs = [pair for shape in schedule.shapes for pair in shape] + [PlacedComparator(0, 0)]
+    pairs = [braced((a, b)) for shape in schedule.shapes for a, b, _ in shape]
     return {
         "codelet_lines": wrapped([*codelets, "{}"]),
         "spread_lines": wrapped([*(place for spread in begins for place in spread), 0]),
         "shape_lines": wrapped([*shapes, "{0, 0, 0}"]),
-        "pair_lines": wrapped(braced((pair.a, pair.b, pair.needed.value)) for pair in pairs),
-        "known_spreads": [(begins[spread], len(spread), ", ".join(map(str, spread))) for spread in known],
-        "straight_codes": [
-            (index, [begins[spread] for spread in code.known_spreads], code.has_others)
-            for index, code in enumerate(codes)
-        ],
+        "pair_lines": wrapped([*pairs, "{}"]),
     }
 
 
@@ -134,26 +125,16 @@ def _thread_tables(levels: Levels) -> dict[str, object]:
 
 
 def _straight_shape(index: int, shape: Shape) -> dict[str, Any]:
-    """Return what the template prints of a shape: places that it loads and stores, and its comparators.
-
-    A comparator is its number, its places, and "First" or "Second" where only that wire is needed behind it.
-    """
-    steps = [(number, pair.a, pair.b, _HALVES[pair.needed]) for number, pair in enumerate(shape)]
-    idle = {pair.b if pair.needed is Needed.FIRST else pair.a for pair in shape if pair.needed}
+    """Return what the template prints of a shape: its places, and its comparators with their numbers."""
+    steps = [(number, a, b) for number, (a, b, _) in enumerate(shape)]
     wires = range(_wires_of(shape))
     return {
         "index": index,
         "counts": f"{count(len(wires), 'wire')}, {count(len(shape), 'comparator')}",
-        "length": len(shape),
-        "loads": len(wires),
         "wires": wires,
-        "stored": [wire for wire in wires if wire not in idle],
         "comparators": steps,
         "backwards": steps[::-1],
     }
-
-
-_HALVES = {Needed.BOTH: "", Needed.FIRST: "First", Needed.SECOND: "Second"}
 
 
 def _wires_of(shape: Shape) -> int:

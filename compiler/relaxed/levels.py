@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,8 +21,7 @@ from nsc.wording import argument
 # reach more codelets.
 TILE_COLUMNS = 32
 # Wires for each warp of a tile. Light cones leave a level few codelets, of which a warp takes two at a time,
-# so more warps would wait: on 128 wires two would take 1.23 times the time of their work, and four 1.96 times
-# (tests/golden/counts.md).
+# so more warps would wait: on 128 wires two would take 1.23 times the time of their work, four 1.96 times.
 WIRES_PER_WARP = 128
 MOST_TILE_WARPS = 8
 # The fewest and the most wires of a network whose merge is taken apart. On 64 wires P would load a quarter
@@ -56,19 +54,6 @@ class SlottedComparator(NamedTuple):
     lo: int
     hi: int
     slot: int
-
-
-@dataclass(frozen=True)
-class StraightCode:
-    """The straight-line code of a shape.
-
-    Attributes:
-        known_spreads: spreads of wires that have code of their own.
-        has_others: whether some codelets of the shape have another spread.
-    """
-
-    known_spreads: tuple[tuple[int, ...], ...]
-    has_others: bool
 
 
 @dataclass(frozen=True)
@@ -118,35 +103,10 @@ class Levels:
         threads = FORWARD_THREADS_OF_WARP_TILES if has_warp_tiles else FORWARD_THREADS
         return threads // launch.routing_threads
 
-    @property
-    def known_length(self) -> int:
-        """Comparators whose code may know where its wires lie."""
-        return self.straight_line
-
     @cached_property
     def straight_shapes(self) -> tuple[Shape, ...]:
         """The first of the schedule's shapes, those that get straight-line code."""
         return straight_line_shapes(self.schedule.shapes, self.straight_line)
-
-    @cached_property
-    def straight_codes(self) -> tuple[StraightCode, ...]:
-        """The straight-line code of each shape that has some.
-
-        The most frequent pairs of shape and spread have code of their own, of `known_length` comparators in
-        all.
-        """
-        shapes = self.straight_shapes
-        counts = Counter((codelet.shape, codelet.spread) for codelet in self.schedule.codelets)
-        known: dict[Shape, list[tuple[int, ...]]] = {shape: [] for shape in shapes}
-        room = self.known_length
-        for (shape, spread), _ in counts.most_common():
-            if shape in known and len(shape) <= room:
-                room -= len(shape)
-                known[shape].append(spread)
-        spreads_of = Counter(shape for shape, _ in counts)
-        return tuple(
-            StraightCode(tuple(known[shape]), len(known[shape]) < spreads_of[shape]) for shape in shapes
-        )
 
 
 def levels(

@@ -60,14 +60,11 @@ def size_command() -> None:
 def clear_command(older_than: float) -> None:
     """Remove what is there, and say how much that frees.
 
-    Two kinds of files are kept and named: files that another process builds now, and files that nsc did not
-    write.
+    Files that nsc did not write are kept and named. What another process may build now is kept too.
     """
     folder = user_folder()
-    removed, kept = clear(folder, older_than)
+    removed = clear(folder, older_than)
     click.echo(f"removed {_entries(removed)}, which frees {_size(removed)}")
-    for entry in kept:
-        click.echo(f"kept {entry.what}: a process builds it now")
     for path in entries_of(folder)[1]:
         click.echo(f"kept {path}: it is not nsc's")
 

@@ -3,10 +3,9 @@
 The contract of `build`: look for a valid entry; else take the lock, look again under it, compile in
 a private folder, check, and publish with an atomic rename. An entry is a binary and a record
 with its SHA-256, checked at every hit, because loading a damaged binary would end the process. A
-binary is never rewritten in place. When locks do not work the rename alone keeps entries whole. A binary that
-another process clears before it is loaded is built again, see `used`.
+binary is never rewritten in place. When locks do not work the rename alone keeps entries whole.
 
-`folder.py` says which files are read.
+`folder.py` says which folders are used.
 """
 
 from __future__ import annotations
@@ -22,21 +21,16 @@ import shlex
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from nsc import library
 from nsc.errors import BuildError
-from nsc.runtime.build.folder import check_folder, made_folder, note_use, read_if_trusted, user_folder
+from nsc.runtime.build.folder import check_folder, made_folder, note_use, user_folder
 from nsc.runtime.build.notice import notice
 
-T = TypeVar("T")
-
 _LOCK_SECONDS = 600
-# Most builds of a binary that other processes remove each time.
-_MOST_BUILDS = 5
 
 
 class Compiler(Protocol):
@@ -122,23 +116,6 @@ def binary_of(name: str) -> Path | None:
     return folder / name if _valid(folder / name) else None
 
 
-def used(build: Callable[[], Artifact], use: Callable[[Path], T]) -> T:
-    """Return what `use` makes of a binary. A binary that is removed before its use is built again.
-
-    Args:
-        build: returns the binary; raises as `cache.build`.
-        use: makes something of it.
-    """
-    for _ in range(_MOST_BUILDS - 1):
-        binary = build().binary
-        try:
-            return use(binary)
-        except (OSError, BuildError):
-            if binary.exists():
-                raise
-    return use(build().binary)
-
-
 def opened(path: Path, *names: str) -> ctypes.CDLL:
     """Return a library that has some functions.
 
@@ -159,17 +136,10 @@ def opened(path: Path, *names: str) -> ctypes.CDLL:
 
 @functools.cache
 def _process_folder() -> Path:
-    """Return a folder of this process alone, whose rights need no look."""
-    folder = Path(tempfile.mkdtemp(prefix="nsc-"))
-    owner = os.getpid()
-
-    def remove() -> None:
-        # A forked worker inherits this hook and must not remove its parent's folder.
-        if os.getpid() == owner:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder
+    """Return a folder of this process alone, which goes with it."""
+    folder = tempfile.mkdtemp(prefix="nsc-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Artifact:
@@ -186,9 +156,6 @@ def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Arti
         try:
             if _valid(binary):
                 return artifact
-            if lock.is_locked:
-                for left_by_a_killed_build in folder.glob(f".{entry}.*"):
-                    shutil.rmtree(left_by_a_killed_build, ignore_errors=True)
             _compile(binary, compiler, source)
         finally:
             lock.release()
@@ -202,12 +169,10 @@ def _text_of(binary: Path, compiler: Compiler) -> Path:
 def _valid(binary: Path) -> bool:
     """Say whether an entry may be used, and note the time in its record if so."""
     record = binary.with_suffix(".json")
-    said, image = read_if_trusted(record), read_if_trusted(binary)
-    if said is None or image is None:
-        return False
     try:
-        is_whole = bool(json.loads(said)["sha256"] == hashlib.sha256(image).hexdigest())
-    except (ValueError, KeyError, TypeError, RecursionError):
+        said, image = json.loads(record.read_bytes()), binary.read_bytes()
+        is_whole = bool(said["sha256"] == hashlib.sha256(image).hexdigest())
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     if is_whole:
         note_use(record)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ class ElementLibraries:
         key = ELEMENTS[dtype], channels
         if key not in self._functions:
             # Threads that ask at the same time wait at the lock of the cache, and load the same library.
-            self._functions[key] = cache.used(partial(self.build, dtype, channels), self._function.of)
+            self._functions[key] = self._function.of(self.build(dtype, channels).binary)
         return self._functions[key]
 
     def build(self, dtype: str, channels: int = 1) -> cache.Artifact:

@@ -11,8 +11,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
-
 from nsc.errors import BuildError
 from nsc.runtime.build.folder import UntrustedError, check_folder
 
@@ -20,6 +18,8 @@ from nsc.runtime.build.folder import UntrustedError, check_folder
 _NAME = re.compile(r"\.?(?P<entry>(?P<what>[\w-]+)-[0-9a-f]{24})[.-].+")
 _KINDS = {".so": "library", ".cubin": "CUDA binary"}
 _DAY = 24 * 60 * 60
+# Seconds after which an unfinished build goes on no more: a compiler has fewer.
+_ENDED = 60 * 60
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ def entries_of(folder: Path) -> tuple[list[Entry], list[Path]]:
     return sorted(entries, key=lambda entry: (-entry.used, entry.name)), others
 
 
-def clear(folder: Path, older_than: float = 0) -> tuple[list[Entry], list[Entry]]:
-    """Remove the entries of a cache folder; return the removed ones and the ones that others build now.
+def clear(folder: Path, older_than: float = 0) -> list[Entry]:
+    """Remove the entries of a cache folder, and return them; builds that may go on are kept.
 
-    A process that has found an entry and has not yet loaded it builds it again, see `cache.used`. Files of
-    locks stay, with 0 bytes: a new lock of the same name would let processes in beside the waiting ones.
+    Files of locks stay, with 0 bytes: a new lock of the same name would let processes in beside the waiting
+    ones.
 
     Args:
         folder: the cache folder.
@@ -86,18 +86,22 @@ def clear(folder: Path, older_than: float = 0) -> tuple[list[Entry], list[Entry]
     Raises:
         BuildError: another user could have planted something there, or a file cannot be removed.
     """
-    newest = time.time() - older_than * _DAY
-    old = [entry for entry in entries_of(folder)[0] if entry.used <= newest]
-    if old:
-        try:
+    now = time.time()
+    old = [entry for entry in entries_of(folder)[0] if entry.used <= now - older_than * _DAY]
+    old = [entry for entry in old if entry.kind != "unfinished" or entry.used <= now - _ENDED]
+    try:
+        if old:
             check_folder(folder)
-        except UntrustedError as error:
-            raise BuildError(f"nothing is removed: {error}") from None
-    removed: list[Entry] = []
-    kept: list[Entry] = []
-    for entry in old:
-        (removed if _remove(folder, entry) else kept).append(entry)
-    return removed, kept
+        for path in (path for entry in old for path in entry.paths):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    except UntrustedError as error:
+        raise BuildError(f"nothing is removed: {error}") from None
+    except OSError as error:
+        raise BuildError(f"cannot remove {error.filename}: {error.strerror}") from None
+    return old
 
 
 def _entry(name: str, what: str, paths: list[Path]) -> Entry:
@@ -111,24 +115,3 @@ def _entry(name: str, what: str, paths: list[Path]) -> Entry:
             statuses.append(path.lstat())
     times = [status.st_mtime for status in statuses]
     return Entry(name, what, tuple(paths), sum(s.st_size for s in statuses), max(times, default=0.0))
-
-
-def _remove(folder: Path, entry: Entry) -> bool:
-    """Remove an entry, and say so; False: a process builds it."""
-    lock = filelock.FileLock(folder / f"{entry.name}.lock", mode=0o600)
-    try:
-        if Path(lock.lock_file).exists():  # a text has none
-            with contextlib.suppress(NotImplementedError):
-                lock.acquire(timeout=0)
-        for path in entry.paths:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-    except filelock.Timeout:
-        return False
-    except OSError as error:
-        raise BuildError(f"cannot remove {error.filename}: {error.strerror}") from None
-    finally:
-        lock.release()
-    return True

@@ -1,28 +1,20 @@
-"""The folder of the build cache: where it is, which of its files are read, and texts that are kept there.
+"""The folder of the build cache: where it is, whether it may be used, and texts that are kept there.
 
-A user who can write a library can run code in the process that loads it. So a file is read only if
+A user who can write a library can run code in the process that loads it. So the folder is used only if it
+belongs to this user or to root, and nobody else may write to it. Files are written for their owner alone,
+whatever the umask. So nobody else can have written a file that is read.
 
-- it and its folder belong to this user or to root;
-- nobody else may write to them;
-- it is no link.
-
-Nobody else can then exchange a file between its check and its use, except by way of the folders above. In a
-folder to which everybody may write, such as /tmp, others may put a folder or a link in place. Therefore links
-in the path are resolved once. A folder inside of /tmp or the like must be this user's or root's too, and the
-sticky bit must keep others from renaming it. Other users who may rename folders above are trusted: the owners
-and groups of home folders, of a project's storage, of a container's volumes.
-
-Files are written for their owner alone, whatever the umask.
+In a folder to which everybody may write, such as /tmp, others may put a folder or a link in place. Therefore
+links in the path are resolved once. A folder inside of /tmp or the like must be this user's or root's too,
+and the sticky bit must keep others from renaming it. Other users who may rename folders above are trusted:
+the owners and groups of home folders, of a project's storage, of a container's volumes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import functools
 import os
 import stat
-import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -67,7 +59,10 @@ def check_folder(folder: Path) -> None:
         UntrustedError: another user could.
         OSError: there is no such folder.
     """
-    _check_status(folder, folder.stat(), f": chmod 700 {folder}")
+    status = folder.stat()
+    _check_owner(folder, status)
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UntrustedError(f"others may write to {folder}: chmod 700 {folder}")
     for below, above in pairwise((folder, *folder.parents)):
         rights = above.stat().st_mode
         if rights & stat.S_IWOTH:
@@ -76,59 +71,16 @@ def check_folder(folder: Path) -> None:
             _check_owner(below, below.stat())
 
 
-def read_trusted(path: Path) -> bytes:
-    """Return what a file of a folder that was checked holds.
-
-    Raises:
-        UntrustedError: another user could have written it, or it is a link or no plain file.
-        OSError: there is none, or it cannot be read.
-    """
-    try:
-        # The rights are read from the open file, whatever its name stands for by then. A pipe does not block.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise UntrustedError(f"{path} is a link") from None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise UntrustedError(f"{path} is no plain file")
-        _check_status(path, status)
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    finally:
-        os.close(descriptor)
-
-
-def read_if_trusted(path: Path) -> bytes | None:
-    """Return what a file of a folder that was checked holds; None: nothing that may be used.
-
-    A file that another user could have written is warned of once.
-    """
-    try:
-        return read_trusted(path)
-    except UntrustedError as error:
-        _warn(str(error))
-    except OSError:
-        pass
-    return None
-
-
 def read(name: str) -> str | None:
     """Return a text that this version of nsc keeps; None: there is none that may be used."""
     path = _path(name)
     try:
         check_folder(path.parent)
-    except OSError:  # a build, which says so, comes soon
-        return None
-    found = read_if_trusted(path)
-    if found is None:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):  # of a folder that may not be used the next build says so
         return None
     note_use(path)
-    with contextlib.suppress(ValueError):
-        return found.decode()
-    return None
+    return text
 
 
 def write(name: str, text: str) -> None:
@@ -146,17 +98,6 @@ def note_use(path: Path) -> None:
 
 def _path(name: str) -> Path:
     return user_folder() / f"{name}-{VERSION}.json"
-
-
-@functools.cache
-def _warn(why: str) -> None:
-    warnings.warn(f"nsc: {why}; it is not used, but made anew", RuntimeWarning, stacklevel=2)
-
-
-def _check_status(path: Path, status: os.stat_result, advice: str = "") -> None:
-    _check_owner(path, status)
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise UntrustedError(f"others may write to {path}{advice}")
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +22,6 @@ INSTALL = (
 _OPTIONS = ("--std=c++17", "--diag-suppress=177")
 # Options that nvcc implies or has no use for. Without the first, NVRTC before 13.2 refuses generic lambdas.
 _OPTIONS_OF_NVRTC = ("-default-device", "--ptxas-options=-v")
-
-# Fields of an ELF header: where the tables of segments and sections begin (e_phoff, e_shoff), and the size
-# and number of the entries in either table (e_phentsize to e_shnum).
-_ELF_HEADER = struct.Struct("<32xQQ6xHHHH")
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ class Nvrtc:
         """Return the cubin of a text and the compiler's log, which has each kernel's registers and spills.
 
         Raises:
-            BuildError: the compiler failed; the error carries its log. Or what it wrote is not whole.
+            BuildError: the compiler failed; the error carries its log.
         """
         # NVRTC 12 leaves its thread in the locale C, in which Python takes texts for ASCII.
         with ThreadPoolExecutor(1) as pool:
@@ -89,7 +84,8 @@ class Nvrtc:
         program = nvrtc.createProgram(library.expanded(text), name, (), ())
         try:
             nvrtc.compileProgram(program, self.options)
-            return whole(nvrtc.getCUBIN(program)), nvrtc.getProgramLog(program)
+            # CuPy takes the binary for text and its last byte, which is 0, for the text's end.
+            return nvrtc.getCUBIN(program) + b"\0", nvrtc.getProgramLog(program)
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program)
             raise BuildError(
@@ -127,37 +123,6 @@ def find_nvrtc(architecture: str) -> Nvrtc:
             f"NVRTC {version()} knows no architecture {architecture!r}; known: {', '.join(known)}"
         )
     return Nvrtc(architecture, version())
-
-
-def whole(cubin: bytes) -> bytes:
-    """Return a cubin with the last byte that CuPy may have taken off.
-
-    CuPy takes the bytes for text that ends at a NUL. They are an ELF file, which ends in a table, and the
-    last byte of the table is the highest byte of a small number. So the lost byte was 0.
-
-    Raises:
-        BuildError: the length is not what the header says.
-    """
-    length = _elf_length(cubin)
-    if len(cubin) == length - 1:
-        cubin += b"\0"
-    if not length or len(cubin) != length:
-        raise BuildError(
-            f"NVRTC's binary has {len(cubin):,} bytes, its header speaks of {length:,}: install the versions "
-            f"of CuPy and NVRTC that belong together: {INSTALL}"
-        )
-    return cubin
-
-
-def _elf_length(binary: bytes) -> int:
-    """Return where the last table of an ELF file ends by its header; 0 if it is no ELF file.
-
-    Source: the System V ABI, chapter 4, ELF header, with the fields of 64-bit objects.
-    """
-    if len(binary) < _ELF_HEADER.size or not binary.startswith(b"\x7fELF"):
-        return 0
-    segments, sections, segment, segment_count, section, section_count = _ELF_HEADER.unpack_from(binary)
-    return int(max(segments + segment * segment_count, sections + section * section_count))
 
 
 def _nvrtc() -> Any:

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from nsc.errors import BuildError, DeviceError, ToolchainError
-from nsc.runtime.build.folder import read_trusted
 from nsc.runtime.build.nvrtc import INSTALL
 from nsc.runtime.devices.launches import Block
 from nsc.wording import count
@@ -125,7 +124,7 @@ class CudaModule:
         self._name = name
         self._driver = _cupy().cuda.driver
         self._device = device
-        image = read_trusted(binary)
+        image = binary.read_bytes()
         with torch.cuda.device(device.index):
             # Makes torch's context current: a thread has none before its first call.
             torch.cuda.synchronize(device.index)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,20 +14,6 @@ from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_d
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, ExactLaunches, exact_launches
 from nsc.runtime.exact.kernel import Layout
 from nsc.runtime.exact.sorting import KernelSort
-
-
-class ExactProgram(Protocol):
-    """An exact kernel's CUDA functions for a type of values, loaded on a device; see `Program`.
-
-    Attributes:
-        launches: what blocks of its functions take.
-    """
-
-    launches: ExactLaunches
-
-    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
-        """Launch a function on the current stream."""
-
 
 _programs = Loaded()
 
@@ -49,21 +33,22 @@ def program_of(source: ExactSource, dtype: str, device: torch.device) -> ExactPr
     """
     index = index_of(device)
     key = source.texts["cuda"], ELEMENTS[dtype], index
-    return _programs.get(key, lambda: _CupyProgram(source, dtype, index))
+    return _programs.get(key, lambda: ExactProgram(source, dtype, index))
 
 
-class _CupyProgram(CudaModule):
-    """Implements `ExactProgram` by CuPy."""
+class ExactProgram(CudaModule):
+    """An exact kernel's CUDA functions for a type of values, loaded on a device.
+
+    Attributes:
+        launches: what blocks of its functions take.
+    """
 
     def __init__(self, source: ExactSource, dtype: str, index: int) -> None:
         device = find_device(source.name, index)
         value_bytes = getattr(torch, dtype).itemsize
         self.launches = exact_launches(source, value_bytes, device.shared_bytes)
-        load = super().__init__
-        cache.used(
-            partial(build, source, dtype, device.architecture, self.launches),
-            lambda binary: load(source.name, binary, self.launches.blocks, device),
-        )
+        binary = build(source, dtype, device.architecture, self.launches).binary
+        super().__init__(source.name, binary, self.launches.blocks, device)
 
 
 def build(source: ExactSource, dtype: str, architecture: str, launches: ExactLaunches) -> cache.Artifact:

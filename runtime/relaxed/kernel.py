@@ -162,7 +162,7 @@ class Kernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        return cache.used(self.build, lambda binary: Library(binary, self.reals))
+        return Library(self.build().binary, self.reals)
 
     def engine(self) -> Engine:
         """Return the engine with this network. It is built, unless it is there, for a type that is called.

@@ -19,7 +19,7 @@ import numpy as np
 from nsc.contract.interface import FUNCTIONS, function_name
 from nsc.contract.tables import NetworkTables, layout_of
 from nsc.runtime.build import cache, prebuilt
-from nsc.runtime.build.cache import opened, used
+from nsc.runtime.build.cache import opened
 from nsc.runtime.build.toolchain import find_toolchain
 
 
@@ -137,7 +137,7 @@ class Engine:
 
 def engine_library(sigmoid: str, source: str) -> ctypes.CDLL:
     """Return a loaded engine, built unless it is prebuilt or the cache has it; raises as `build`."""
-    return used(partial(build, sigmoid, source), lambda path: opened(path, "nsc_open"))
+    return opened(build(sigmoid, source).binary, "nsc_open")
 
 
 def build(sigmoid: str, source: str) -> cache.Artifact:

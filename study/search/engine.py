@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from nsc import library
 from nsc.compiler.families import Comparator
 from nsc.errors import NetworkError
-from nsc.runtime.build.cache import build, opened, used
+from nsc.runtime.build.cache import build, opened
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.study.search.goal import Goal
 from nsc.wording import count
@@ -82,7 +82,7 @@ def engine() -> ctypes.CDLL:
         ToolchainError: no compiler.
         BuildError: the compiler failed.
     """
-    library = used(partial(build, "search", _SOURCE, find_toolchain()), opened)
+    library = opened(build("search", _SOURCE, find_toolchain()).binary)
     library.nsc_search.restype = library.nsc_removable.restype = ctypes.c_int64
     return library
 

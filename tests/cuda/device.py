@@ -198,7 +198,7 @@ class OnTheCpu:
 
 
 class CpuProgram(OnTheCpu):
-    """Implements `cuda_program.Program`.
+    """Stands in for `cuda_program.Program`.
 
     Attributes:
         blocks: how many blocks the device runs at a time.
@@ -222,7 +222,7 @@ class CpuProgram(OnTheCpu):
 
 
 class CpuExactProgram(OnTheCpu):
-    """Implements `exact_cuda.ExactProgram`."""
+    """Stands in for `exact_cuda.ExactProgram`."""
 
     def __init__(
         self,

@@ -222,9 +222,8 @@ def driver(tmp_path_factory):
     assert callbacks
 
 
-@functools.cache
-def kernel_of(n=8, dtype="float32"):
-    request = Request("bitonic", n, dtypes=(dtype,), targets=("cuda",), straight_line=0)
+def kernel_of():
+    request = Request("bitonic", 8, targets=("cuda",), straight_line=0)
     return register_kernel(compile_network(request).package.files)
 
 
@@ -238,41 +237,36 @@ def run(kernel, x):
 
 def test_results_in_any_thread():
     """Autograd's threads begin without a context."""
-    kernel, problems = kernel_of(), []
+    kernel, found = kernel_of(), []
+    x, steepness = torch.randn(2, kernel.n, requires_grad=True), torch.tensor(0.5).expand(2)
+    values, losses = reference.relax(kernel, x, steepness, x.argsort(-1), "cross_entropy")
+    (grad,) = torch.autograd.grad(losses.sum(), x)
+    x = x.detach()
 
-    def check():
-        x, steepness = torch.randn(2, kernel.n, requires_grad=True), torch.tensor(0.5).expand(2)
-        values, losses = reference.relax(kernel, x, steepness, x.argsort(-1), "cross_entropy")
-        (grad,) = torch.autograd.grad(losses.sum(), x)
-        x = x.detach()
-        found = cuda.relax(Call.of(x, steepness, None, "none", kernel.spec))[0], *run(kernel, x)[:2]
-        torch.testing.assert_close(found, (values.detach(), losses.detach(), grad))
+    def call():
+        found.append(cuda.relax(Call.of(x, steepness, None, "none", kernel.spec))[:1] + run(kernel, x)[:2])
 
-    def check_in_a_thread():
-        try:
-            check()
-        except BaseException as error:
-            problems.append(error)
-
-    check()
-    thread = threading.Thread(target=check_in_a_thread)
+    thread = threading.Thread(target=call)
     thread.start()
     thread.join()
-    assert not problems
+    call()
+    torch.testing.assert_close(found, [(values.detach(), losses.detach(), grad)] * 2)
 
 
 def test_a_graph_captures_what_was_called_once(driver, monkeypatch):
-    kernel = kernel_of(4)
-    x, steepness, payload = torch.randn(2, 4), torch.ones(2), torch.ones(2, 4, 40)
-
-    def calls():
-        cuda.relax(Call.of(x, steepness, payload, "transposed", kernel.spec))
-        return cuda.relax_backward(Call.of(x, steepness, payload, "transposed", kernel.spec), None, payload)
-
-    calls()
+    """A call loads the part of a kernel that it needs."""
+    cuda_program._programs._values.clear()
+    kernel, x, modules = kernel_of(), torch.randn(2, 8), len(driver.modules)
+    cuda.relax(Call.of(x, torch.ones(2), None, "permutation", kernel.spec))
+    assert len(driver.modules) == modules + 1
+    with monkeypatch.context() as capture:
+        capture.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+        with pytest.raises(ToolchainError, match="bitonic_8 is not loaded yet for this call"):
+            run(kernel, x)
+    expected = run(kernel, x)
+    assert len(driver.modules) == modules + 2
     monkeypatch.setattr(driver, "captures", True)
-    run(kernel, x)
-    assert calls()[2].shape == (2, 4, 40)
+    assert all(map(torch.equal, run(kernel, x), expected))
 
 
 def test_exact_sorting(driver, monkeypatch):
@@ -298,48 +292,32 @@ def test_exact_sorting(driver, monkeypatch):
         assert places is None or torch.equal(places, expected.indices)
 
 
-def test_a_part_is_loaded_by_the_call_that_needs_it(driver, monkeypatch):
-    kernel, x = kernel_of(8, "float64"), torch.randn(2, 8, dtype=torch.float64)
-    modules = len(driver.modules)
-    cuda.relax(Call.of(x, torch.ones(2, dtype=x.dtype), None, "permutation", kernel.spec))
-    assert len(driver.modules) == modules + 1
-    with monkeypatch.context() as capture:
-        capture.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-        with pytest.raises(ToolchainError, match="bitonic_8_float64 is not loaded yet for this call"):
-            run(kernel, x)
-    run(kernel, x)
-    assert len(driver.modules) == modules + 2
-
-
 def test_a_binary_that_the_driver_does_not_load(monkeypatch, tmp_path):
     (broken := tmp_path / "broken.cubin").write_text("no binary")
     monkeypatch.setattr(cuda_program, "build", lambda *_: SimpleNamespace(binary=broken))
     with pytest.raises(
         BuildError, match=r"the driver does not load .*broken.cubin \(CUDA_ERROR_INVALID_IMAGE"
     ):
-        cuda_program.CupyProgram(kernel_of(), 0).resident_blocks("nsc_keys_f32")
+        cuda_program.Program(kernel_of(), 0).resident_blocks("nsc_keys_f32")
 
 
-@pytest.mark.parametrize(
-    ("error", "what_to_do"),
-    [
-        (700, r"CUDA_ERROR_ILLEGAL_ADDRESS: .* CUDA_LAUNCH_BLOCKING=1 .* started anew"),
-        (2, r"CUDA_ERROR_OUT_OF_MEMORY: .* torch.cuda.empty_cache\(\)"),
-    ],
-)
-def test_a_launch_that_fails(driver, error, what_to_do):
+def test_a_launch_that_fails(driver):
     kernel, x = kernel_of(), torch.randn(2, 8)
     expected = run(kernel, x)
     where = r"launch nsc_keys_f32 of bitonic_8 \(1 block of 128 threads and 576 bytes of shared memory\)"
-    driver.next_launch = error
-    with pytest.raises(DeviceError, match=f"{where}: {what_to_do}"):
-        run(kernel, x)
+    for error, what_to_do in (
+        (700, r"CUDA_ERROR_ILLEGAL_ADDRESS: .* CUDA_LAUNCH_BLOCKING=1 .* started anew"),
+        (2, r"CUDA_ERROR_OUT_OF_MEMORY: .* torch.cuda.empty_cache\(\)"),
+    ):
+        driver.next_launch = error
+        with pytest.raises(DeviceError, match=f"{where}: {what_to_do}"):
+            run(kernel, x)
     assert all(map(torch.equal, run(kernel, x), expected))
 
 
 def test_a_device_that_holds_no_block(driver):
     kernel, modules = kernel_of(), len(driver.modules)
-    program = cuda_program.CupyProgram(kernel, 0)
+    program = cuda_program.Program(kernel, 0)
     driver.is_full = True
     with pytest.raises(DeviceError, match="smaller network, or the cpu target") as refused:
         program.resident_blocks("nsc_keys_f32")

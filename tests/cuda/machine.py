@@ -306,18 +306,13 @@ class _Encoded:
 
 
 class Kernels:
-    """The kernels of a PTX text.
-
-    Attributes:
-        executed: by kernel, the instructions that the threads of its last launch came to.
-    """
+    """The kernels of a PTX text."""
 
     def __init__(self, ptx: str) -> None:
         tables, self._kernels = _read(ptx)
         # Tables lie where their addresses say; the machine only reads them.
         self._tables = {name: _aligned(*table) for name, table in tables.items()}
         self._encoded: dict[str, _Encoded] = {}
-        self.executed: dict[str, int] = {}
 
     def __contains__(self, kernel: str) -> bool:
         return kernel in self._kernels
@@ -355,7 +350,6 @@ class Kernels:
         ranges += memory
         encoded = self.encoded(kernel)
         words = [_word(a, size) for a, size in zip(arguments, encoded.parameter_bytes, strict=True)]
-        executed = ctypes.c_uint64()
         message = _machine().ptx_launch(
             ctypes.byref(encoded.program),
             blocks,
@@ -365,11 +359,9 @@ class Kernels:
             (_Range * len(ranges))(*ranges),
             ctypes.c_int64(len(ranges)),
             ORDERS[order],
-            ctypes.byref(executed),
         )
         if message is not None:
             raise LaunchError(message.decode())
-        self.executed[kernel] = executed.value
 
     def encoded(self, kernel: str) -> _Encoded:
         """Return a kernel as the machine takes it."""

@@ -199,7 +199,7 @@ def test_wrong_kernels_do_not(device, subject):
 
 
 def edited(text):
-    changed = text.replace("products[c] = difference(a, b, half...)", "products[c] = b - a")
+    changed = text.replace("products[c] = a - b;", "products[c] = b - a;")
     assert changed != text
     return changed
 
@@ -301,27 +301,6 @@ def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
     small.edit = str
     run("--out", tmp_path)
     run("--out", tmp_path, "--resume")
-
-
-def test_an_interrupted_run_keeps_what_it_found_and_is_resumed(small, tmp_path, monkeypatch):
-    plain = timing.time_case
-
-    def interrupted(work, *arguments):
-        if work == LOSS_GRAD:
-            raise KeyboardInterrupt
-        return plain(work, *arguments)
-
-    monkeypatch.setattr(timing, "time_case", interrupted)
-    run("--out", tmp_path, code=1)
-    stored, text = stored_files(tmp_path)
-    assert list(stored.outcomes) == ALL[:3]
-    assert f"Not run: {ALL[3]}; {ALL[4]}." in text
-    monkeypatch.setattr(timing, "time_case", plain)
-    monkeypatch.setattr(command, "versions", lambda: "torch 3")
-    run("--out", tmp_path, "--resume")
-    stored, text = stored_files(tmp_path)
-    assert [outcome.versions for outcome in stored.outcomes.values()] == ["torch 2"] * 3 + ["torch 3"] * 2
-    assert "with torch 2; or torch 3." in text
 
 
 def test_without_a_gpu_it_says_so_and_imports_little(tmp_path):

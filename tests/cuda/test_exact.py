@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 from device import CpuExactProgram
-from machine import ORDERS
 
 import nsc
 from nsc.compiler.selection import ranks, top_k
-from nsc.contract.exact import ELEMENTS, ExactSource
+from nsc.contract.exact import ExactSource
 from nsc.errors import ToolchainError, UnprovedError
 from nsc.join.on_demand import exact_kernel
 from nsc.operators import exact
@@ -23,8 +22,8 @@ from nsc.runtime.exact.sorting import TorchSort
 
 pytestmark = pytest.mark.slow("kernels run on the CPU")
 
-# What torch sorts on the CPU, so that there is something to compare with.
-DTYPES = tuple(name for name in ELEMENTS if not name.startswith("uint") or name == "uint8")
+# Each width and each kind of values. The tests of C++ have all types, by the same headers.
+DTYPES = ("bool", "uint8", "int8", "float16", "int32", "float32", "int64", "float64")
 WHOLES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Many samples and few, in front of the axis and behind it; a block's last samples, and a slab's, are missing.
 SHAPES = ((1, 1), (5, 1), (150, 1), (1, 40), (3, 17), (2, 3), (0, 1), (2, 0))
@@ -109,7 +108,7 @@ def test_any_type(dtype, programs, on):
     check(operator(5), 5, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("dtype", ["uint16", "uint64"])
 def test_types_that_torch_does_not_sort(dtype, programs, on):
     on(programs(5, dtype))
     highest = np.iinfo(dtype).max
@@ -122,9 +121,7 @@ def test_types_that_torch_does_not_sort(dtype, programs, on):
         assert np.array_equal(found[0].numpy(), np.take_along_axis(values, order, 1))
 
 
-@pytest.mark.parametrize(
-    ("n", "dtype"), [(1, "float32"), (2, "int8"), (33, "float32"), (40, "int64"), (64, "bfloat16")]
-)
+@pytest.mark.parametrize(("n", "dtype"), [(1, "float32"), (33, "float32"), (40, "int64"), (64, "bfloat16")])
 def test_any_number_of_values(n, dtype, programs, on):
     """Beyond 200 comparators keys of 64 bits with places run from a table, values alone do not."""
     program = on(programs(n, dtype))
@@ -146,10 +143,9 @@ def test_values_may_lie_anywhere(dtype, programs, on):
         assert torch.equal(bits(values), bits(expected.values))
 
 
-@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("dtype", ["float64", "uint8"])
-def test_a_network_that_runs_from_a_table(dtype, order, programs, on):
-    program = on(programs(160, dtype), order)
+def test_a_network_that_runs_from_a_table(dtype, programs, on):
+    program = on(programs(160, dtype), "shuffled")
     assert not program.launches.straight
     check(operator(160), 160, dtype, ((17, 1), (2, 9)), orders=(True,))
 
@@ -210,7 +206,7 @@ def test_what_sorts_on_a_gpu(monkeypatch):
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize("dtype", ["float32", "uint8", "bool"])
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
 def test_filters_select_from_windows(dtype, programs, monkeypatch):
     x = values_of((3, 5, 7), dtype)
     median = nsc.compile_filter(3)

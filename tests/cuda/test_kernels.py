@@ -17,7 +17,7 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import levels
 from nsc.compiler.request import Request
 from nsc.compiler.schedule.cutting import STRAIGHT_LINE
-from nsc.compiler.selection import ranks, top_k
+from nsc.compiler.selection import ranks
 from nsc.contract.routings import IGNORED, LOSSES, ROUTINGS
 from nsc.errors import BuildError, OperandError
 from nsc.runtime.relaxed import cuda, reference
@@ -211,18 +211,9 @@ def test_the_error_free_form_keeps_its_merge():
 
 
 @SLOW
-@pytest.mark.parametrize(
-    ("network", "n", "select", "straight"),
-    [
-        ("bitonic", 8, top_k(3), 50),
-        (irregular(20), None, ranks(7, 0, 19), 0),
-        ("bitonic", 70, ranks(34, 35), 50),
-    ],
-    ids=["top 3 of 8", "ranks of an irregular 20, tabled", "two ranks of 70"],
-)
-def test_some_ranks_alone(device, network, n, select, straight):
-    tested = device(network, n, select=select, straight_line=straight)
-    for routing, columns in (("none", 0), ("route", 1), ("route", 33), ("rows", 2)):
+def test_some_ranks_alone(tabled):
+    tested = tabled(irregular(20), select=ranks(7, 0, 19))
+    for routing, columns in (("none", 0), ("route", 33), ("rows", 2)):
         tested.check(routing, columns)
 
 
@@ -230,18 +221,17 @@ def test_some_ranks_alone(device, network, n, select, straight):
 @pytest.mark.parametrize(
     ("sigmoid", "art_lambda", "error_free"),
     [
-        *((sigmoid, 0.25, False) for sigmoid in ("cauchy", "optimal", "hard")),
-        ("logistic", 0.0, True),
-        ("reciprocal", 0.5, False),
+        ("cauchy", 0.25, False),
+        ("optimal", 0.5, False),
+        ("hard", 0.0, False),
         ("gaussian", 0.4, True),
+        ("reciprocal", 0.75, False),
     ],
 )
-def test_every_relaxation(device, sigmoid, art_lambda, error_free):
-    tested = device("odd_even", 4, Relaxation(sigmoid, art_lambda, error_free))
-    for routing, columns in (("permutation", 0), ("transposed", 1)):
-        tested.check(routing, columns)
-    for loss in ("cross_entropy", "cross_entropy_of_intervals", "binary_cross_entropy_of_shares"):
-        tested.check(loss, 0)
+def test_relaxations(device, sigmoid, art_lambda, error_free):
+    tested = device("odd_even", 3, Relaxation(sigmoid, art_lambda, error_free))
+    for routing in ("permutation", "cross_entropy", "binary_cross_entropy_of_shares"):
+        tested.check(routing, 0)
 
 
 @SLOW
@@ -252,15 +242,6 @@ def test_tiles_narrower_than_a_warp(device):
     for routing, columns in FEWER:
         tested.program.order = "shuffled"
         tested.check(routing, columns, batch=3)
-
-
-@SLOW
-@pytest.mark.usefixtures("wide_blocks")
-def test_tiles_of_several_warps_and_few_lanes(tabled):
-    tested = tabled("bitonic", 40, shared_bytes=5 * 40 * 8)
-    assert tested.program.launches.tile_lanes == 4
-    tested.check("permutation", 0, batch=1)
-    tested.check("cross_entropy", 0, batch=1)
 
 
 def test_a_column_that_fits_no_block(device):
@@ -323,16 +304,16 @@ def test_infinities_ties_and_nan(device):
 
 
 def wrong_targets():
-    """Return losses of five items, each with a wrong target."""
-    ranks = torch.arange(5)
-    ones = torch.ones(5, dtype=torch.float64)
+    """Return losses of eight items, each with a wrong target."""
+    ranks = torch.arange(8)
+    ones = torch.ones(8, dtype=torch.float64)
     for loss in ("cross_entropy", "binary_cross_entropy"):
-        for item, wrong in ((4, 3), (4, 2**60), (2, -1), (0, 5), (1, -99)):
+        for item, wrong in ((4, 3), (4, 2**60), (2, -1), (0, 8), (1, -99)):
             yield loss, torch.where(ranks == item, wrong, ranks)
         intervals, shares = f"{loss}_of_intervals", f"{loss}_of_shares"
         for row, wrong in (
             *((0, each) for each in (-1.0, 1.5, 4.0, torch.nan)),
-            *((1, each) for each in (1.0, 5.0, 2.5, 1e300, torch.inf)),
+            *((1, each) for each in (1.0, 8.0, 2.5, 1e300, torch.inf)),
             *((2, each) for each in (-1.0, torch.inf, torch.nan)),
         ):
             target = torch.stack([ranks.clamp_max(3).double(), ranks.clamp_min(3).double(), ones])
@@ -340,17 +321,17 @@ def wrong_targets():
             yield intervals, target
         for row, wrong in (
             *((1, each) for each in (-0.1, 1.1, torch.inf, torch.nan)),
-            *((5, each) for each in (-1.0, torch.inf, torch.nan)),
+            *((8, each) for each in (-1.0, torch.inf, torch.nan)),
         ):
-            target = torch.full((6, 5), 0.2, dtype=torch.float64)
+            target = torch.full((9, 8), 0.125, dtype=torch.float64)
             target[row, 2] = wrong
             yield shares, target
 
 
 @SLOW
-def test_what_makes_no_sense_gives_nan(device):
+def test_what_makes_no_sense_gives_nan(tabled):
     """A check on the host would have to wait for the device."""
-    tested = device("odd_even", 5)
+    tested = tabled("bitonic", 8)
     x, steepness, _ = tested.inputs("none", 0)
     spec = tested.kernel.spec
     for bad in (0.0, -1.0, torch.inf, torch.nan):
@@ -367,7 +348,7 @@ def test_what_makes_no_sense_gives_nan(device):
         for result in (losses, x_grad, steepness_grad, alone):
             assert result[-1].isnan().any(), (routing, wrong)
             assert not result[:-1].isnan().any(), (routing, wrong)
-    ranks = torch.tensor([4, 5]).expand(BATCH, -1)
+    ranks = torch.tensor([7, 8]).expand(BATCH, -1)
     rows = cuda.relax(Call.of(x, steepness, ranks, "rows", spec))[1]
     assert rows[..., 1].isnan().all()
     assert not rows[..., 0].isnan().any()
@@ -389,29 +370,35 @@ def test_no_samples_no_columns_and_one_payload_for_all(tabled):
     assert [tuple(t.shape) for t in none] == [(0, 8), (0, 8, 3)]
 
 
-@pytest.mark.parametrize(("routing", "columns"), ROUTED)
-def test_operands_of_any_strides_and_no_samples(tabled, routing, columns):
-    tested = tabled("bitonic", 8)
-    spec = tested.kernel.spec
-    x, steepness, payload = tested.inputs(routing, columns)
+def across(tensor):
+    """Return the same numbers, which lie in memory with the last axis first."""
+    return tensor.movedim(-1, 0).contiguous().movedim(0, -1)
 
-    def results(x, steepness, payload):
-        found = cuda.relax(Call.of(x, steepness, payload, routing, spec))
-        upstream = None if found[1] is None else torch.ones_like(found[1])
-        grads = cuda.relax_backward(Call.of(x, steepness, payload, routing, spec), found[0], upstream)
-        losses = cuda.loss(Call.of(x, steepness, payload, routing, spec)) if is_loss(routing) else ()
+
+def misplaced(tensor):
+    """Return the same numbers, one number behind an aligned address."""
+    return torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
+
+
+@pytest.mark.parametrize(("routing", "columns"), ROUTED)
+def test_operands_may_lie_anywhere_and_be_empty(tabled, routing, columns):
+    tested = tabled("bitonic", 8, dtype="float32")
+    x, steepness, payload = tested.inputs(routing, columns + columns % 2)
+
+    def results(x, steepness, payload, placed):
+        payload = None if payload is None else placed(payload)
+        call = Call.of(placed(x), steepness, payload, routing, tested.kernel.spec)
+        found = cuda.relax(call)
+        upstream = [None if each is None else placed(each.cumsum(-1)) for each in found]
+        grads = cuda.relax_backward(call, *upstream)
+        losses = cuda.loss(call) if is_loss(routing) else ()
         return [each for each in (*found, *grads, *losses) if each is not None]
 
-    def across(tensor):
-        """Return the same numbers, which lie in memory with the last axis first."""
-        return tensor.movedim(-1, 0).contiguous().movedim(0, -1)
-
-    expected = results(x, steepness.contiguous(), payload)
-    strided = results(across(x), steepness, None if payload is None else across(payload))
-    assert all(map(torch.equal, strided, expected))
-    empty = results(x[:0], steepness[:0], None if payload is None else payload[:0])
-    assert [each.shape[1:] for each in empty] == [each.shape[1:] for each in expected]
-    assert all(each.shape[0] == 0 for each in empty)
+    expected = results(x, steepness.contiguous(), payload, torch.clone)
+    for placed in (across, misplaced):
+        assert all(map(torch.equal, results(x, steepness, payload, placed), expected))
+    empty = results(x[:0], steepness[:0], None if payload is None else payload[:0], torch.clone)
+    assert [each.shape for each in empty] == [(0, *each.shape[1:]) for each in expected]
 
 
 def test_more_samples_than_32_bits_count(tabled):
@@ -439,38 +426,12 @@ def test_more_columns_than_32_bits_count(tabled):
             call()
 
 
-def misplaced(tensor):
-    """Return the same numbers, one number behind an aligned address."""
-    return torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
-
-
-@SLOW
-def test_tensors_may_lie_anywhere(device):
-    # One codelet in code, others from tables.
-    tested = device("odd_even_merge", 18, dtype="float32", straight_line=20)
-    for routing, columns in ROUTED:
-        x, steepness, payload = tested.inputs(routing, columns + columns % 2)
-        inputs = [misplaced(x), steepness, None if payload is None else misplaced(payload)]
-        expected = cuda.relax(Call.of(x, steepness, payload, routing, tested.kernel.spec))
-        actual = cuda.relax(Call.of(*inputs, routing, tested.kernel.spec))
-        assert torch.equal(actual[0], expected[0])
-        if actual[1] is None:
-            continue
-        assert torch.equal(actual[1], expected[1])
-        grad = torch.randn_like(actual[1])
-        grads = [
-            cuda.relax_backward(Call.of(*inputs, routing, tested.kernel.spec), None, upstream)
-            for upstream in (grad, misplaced(grad))
-        ]
-        assert all(a is b or torch.equal(a, b) for a, b in zip(*grads, strict=True))
-
-
 # ---------------------------------------------------------------------------------------- barriers
 
 NIGHTLY_BARRIER = pytest.mark.nightly("each barrier is taken out")
-# A call of a barrier in the library of headers; how many there are, and those whose lack shows quickly.
+# A call of a barrier in the library of headers; how many there are, and one whose lack shows quickly.
 BARRIER = re.compile(r"(?<![\w:])(?:Tile<Plan, real>::wait|share\.wait|wait|__syncwarp|__syncthreads)\(\);")
-BARRIERS, QUICK_BARRIERS = 24, (2, 13)
+BARRIERS, QUICK_BARRIER = 24, 13
 # One warp a tile, several, and tiles so narrow that a task has several slices: type, wires, shared memory and
 # batch. A barrier that all of them can do without is one too many.
 PLACES = {
@@ -490,7 +451,7 @@ def without_barrier(number, source):
 @SLOW
 @pytest.mark.parametrize(
     "number",
-    [pytest.param(each, marks=[] if each in QUICK_BARRIERS else NIGHTLY_BARRIER) for each in range(BARRIERS)],
+    [pytest.param(each, marks=[] if each == QUICK_BARRIER else NIGHTLY_BARRIER) for each in range(BARRIERS)],
 )
 def test_a_missing_barrier_is_a_race(monkeypatch, number):
 

@@ -55,7 +55,7 @@ NSC_TABLE nsc::cuda::Shape shapes[] = {
 };
 
 NSC_TABLE nsc::cuda::Pair shape_pairs[] = {
-    {0, 1, 0}, {2, 3, 0}, {0, 2, 0}, {1, 3, 0}, {0, 1, 0}, {2, 3, 0}, {0, 0, 0},
+    {0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}, {2, 3}, {},
 };
 
 // The rounds of the keys pass, each 8 comparators or none: lo, hi, slot.
@@ -78,7 +78,7 @@ NSC_TABLE int32_t bounds_of_levels[][1 + 1] = {
     {0, 1}, {1, 2},
 };
 
-// The code of the most frequent shapes, see nsc/relaxed/cuda/codes.h.
+// The code of the most frequent shapes, see nsc/relaxed/cuda/codelets.h.
 template <int32_t shape>
 struct Straight;
 
@@ -88,7 +88,6 @@ struct Straight<0> {
     static NSC_FUNCTION constexpr bool is_straight() { return true; }
     static NSC_FUNCTION constexpr int32_t most() { return 6; }
     static NSC_FUNCTION constexpr int32_t count() { return 6; }
-    static NSC_FUNCTION constexpr int32_t loads() { return 4; }
     template <class Rows, class Step>
     static NSC_STEP void run(Rows rows, Step step) {
         auto w0 = rows.load(0);
@@ -125,22 +124,11 @@ struct Straight<0> {
     }
 };
 
-// The wires of a spread that begins at a place of the table: rows then lie at offsets that the compiler knows.
-template <int32_t begin>
-struct KnownSpread;
-
-template <>
-struct KnownSpread<0> {
-    static __device__ constexpr nsc::Polynomial<int32_t, 4> places() { return { { 0, 1, 2, 3 } }; }
-    __device__ __forceinline__ int32_t operator[](int32_t k) const { return places().at[k]; }
-};
-
 // See nsc/relaxed/cuda/network.h.
 struct Network {
     static constexpr int64_t wires = 4;
     static constexpr int64_t slots = 16;
     static constexpr int64_t widest_codelet = 16, longest_codelet = 16;
-    static constexpr bool halved = false;
     static constexpr int32_t tile_warps = 1, tile_lanes = NSC_TILE_LANES, widest_group = 4;
     static constexpr int32_t sample_threads = 8;
     static constexpr int32_t keys_threads = 128, routing_threads = 128;
@@ -163,9 +151,7 @@ struct Network {
     template <class Plan, class Use>
     static NSC_STEP void with_code_of(nsc::cuda::Codelet codelet, Use use) {
         switch (codelet.shape) {
-            case 0:
-                if (codelet.spread == 0) return use(Straight<0>(), KnownSpread<0>());
-                return;
+            case 0: return use(Straight<0>());
         }
     }
 };
@@ -195,13 +181,6 @@ extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_keys_f32(
     int64_t batch, const float *__restrict__ x, const float *__restrict__ steepness, int64_t steepness_stride,
     const int64_t *__restrict__ target, int64_t target_stride, float *__restrict__ values, float *__restrict__ weights) {
     nsc::cuda::keys_forward<Plan, float>(batch, x, steepness, steepness_stride, target, target_stride, values, weights);
-}
-
-extern "C" __global__ void __launch_bounds__(Plan::routing_threads, Plan::forward_blocks) nsc_route_f32(
-    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
-    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
-    const nsc::cuda::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
-    nsc::cuda::route_forward<Plan, false>(call, routed, losses);
 }
 #endif
 
@@ -233,6 +212,15 @@ extern "C" __global__ void __launch_bounds__(Plan::routing_threads, 1) nsc_route
     nsc::cuda::route_backward<Plan, float>(
         call, {static_cast<const float *>(forwards), forwards_stride}, {static_cast<const float *>(backwards), backwards_stride}, weight_grads, payload_grad, losses, static_cast<nsc::cuda::Columns<float> *>(kept), kept_rows,
         {products, first_products, first_rows});
+}
+#endif
+
+#if defined(NSC_FORWARD)
+extern "C" __global__ void __launch_bounds__(Plan::routing_threads, Plan::forward_blocks) nsc_route_f32(
+    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
+    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
+    const nsc::cuda::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
+    nsc::cuda::route_forward<Plan, false>(call, routed, losses);
 }
 #endif
 

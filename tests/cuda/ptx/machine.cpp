@@ -80,16 +80,12 @@ public:
                 fail(why_it_waits(thread), *thread.waits_at, index_, thread.index);
     }
 
-    // Instructions that threads came to, those included that a predicate left out.
-    uint64_t executed() const { return executed_; }
-
 private:
     void go_on(Thread &thread) {
         for (;;) {
             if (thread.place >= program_.instruction_count)
                 throw Failure("a kernel without an end");
             const Instruction &at = program_.instructions[thread.place++];
-            ++executed_;
             if (at.guard >= 0 && get<bool>(thread, at.guard) == bool(at.negated)) continue;
             const Then then = opcodes_[at.opcode].handler(memory_, thread, at);
             if (then == Then::goes_on) continue;
@@ -220,7 +216,6 @@ private:
     std::vector<Thread> threads_;
     std::vector<Word> registers_, local_memory_;
     uint32_t index_ = 0;
-    uint64_t executed_ = 0;
 };
 
 enum Order { ascending, descending, shuffled };
@@ -247,19 +242,16 @@ PTX_API int32_t ptx_opcode(const char *name) {
     return found == all.end() ? -1 : int32_t(found - all.begin());
 }
 
-// Runs blocks of a kernel, and returns null or the message of a wrong launch. executed: takes the
-// instructions of all threads.
+// Runs blocks of a kernel, and returns null or the message of a wrong launch.
 PTX_API const char *ptx_launch(const ptx::Program *program, uint32_t blocks, uint32_t threads,
                                int64_t shared_bytes, const ptx::Word *parameters,
-                               const ptx::Range *ranges, int64_t range_count, int order,
-                               uint64_t *executed) try {
+                               const ptx::Range *ranges, int64_t range_count, int order) try {
     if (!threads || threads > ptx::most_threads || shared_bytes % 16)
         throw ptx::Failure("no block has " + std::to_string(threads) + " threads and " +
                            std::to_string(shared_bytes) + " bytes of shared memory");
     ptx::Memory memory(*program, parameters, ranges, range_count, size_t(shared_bytes));
     ptx::Block block(*program, memory, threads, blocks, ptx::order_of(threads, order));
     for (uint32_t index = 0; index < blocks; ++index) block.run(index);
-    *executed = block.executed();
     return nullptr;
 } catch (const std::exception &failure) {
     ptx::message = failure.what();

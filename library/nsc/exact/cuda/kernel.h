@@ -5,12 +5,10 @@
 // no indices are wanted, and equal to it where they are; NaN is more than all numbers.
 #pragma once
 
+#include <nsc/cuda/shared_memory.h>
 #include <nsc/exact/cuda/forms.h>
 #include <nsc/exact/cuda/tiles.h>
 #include <nsc/exact/network.h>
-
-// The block's memory, as much as the launch asks for.
-extern __shared__ __align__(16) unsigned char shared_memory[];
 
 namespace nsc::cuda {
 

@@ -1,8 +1,8 @@
 // The keys pass on a GPU: rounds of comparators; the threads of a sample share its values.
 #pragma once
 
+#include <nsc/cuda/shared_memory.h>
 #include <nsc/relaxed/cuda/network.h>
-#include <nsc/relaxed/cuda/shared_memory.h>
 #include <nsc/relaxed/targets.h>
 #include <nsc/relaxed/weights.h>
 

@@ -22,9 +22,8 @@ struct Shape {
     int32_t wires, first_pair, comparators;
 };
 
-// needed: the wires that are needed behind the comparator: 1 the first, 2 the second, 0 both.
 struct Pair {
-    uint8_t a, b, needed;
+    uint8_t a, b;
 };
 
 // A comparator of the keys pass, or none; it leaves the minimum on wire lo. Both wires lie in one
@@ -69,8 +68,7 @@ struct alignas(8) Comparator {
 //     listed                         the codelets of each light cone; the last list has all.
 //
 // level_bounds(list) points to where in `listed` the list begins and where its levels end.
-// with_code_of(codelet, use) calls use(code, spread), see codes.h, with the code of the codelet's
-// shape and the spread of its wires.
+// with_code_of(codelet, use) calls use(code), see codelets.h, with the code of the codelet's shape.
 template <class TheNetwork, class TheRelaxation>
 struct Plan : TheNetwork {
     using Relaxation = TheRelaxation;

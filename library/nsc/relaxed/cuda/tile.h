@@ -1,12 +1,48 @@
 // Tiles of columns in shared memory: a team of threads runs a codelet on its tile.
 #pragma once
 
-#include <nsc/relaxed/cuda/columns.h>
+#include <nsc/cuda/shared_memory.h>
 #include <nsc/relaxed/cuda/network.h>
-#include <nsc/relaxed/cuda/shared_memory.h>
 #include <nsc/relaxed/routings.h>
 
 namespace nsc::cuda {
+
+// Bytes of a row that a lane holds: two neighbouring columns of float32, one of float64.
+constexpr int32_t lane_bytes = 8;
+
+template <class real>
+constexpr int32_t lane_columns = lane_bytes / int32_t(sizeof(real));
+
+// A lane's columns of a row.
+template <class real>
+struct alignas(lane_bytes) Columns {
+    real at[lane_columns<real>];
+};
+
+template <class real>
+__device__ __forceinline__ Columns<real> operator-(Columns<real> a, Columns<real> b) {
+    for (int32_t k = 0; k < lane_columns<real>; ++k) a.at[k] -= b.at[k];
+    return a;
+}
+
+template <class real>
+__device__ __forceinline__ Columns<real> operator*(real factor, Columns<real> a) {
+    for (int32_t k = 0; k < lane_columns<real>; ++k) a.at[k] *= factor;
+    return a;
+}
+
+template <class real>
+__device__ __forceinline__ Columns<real> mixed(Mix<real> m, Columns<real> a, Columns<real> b) {
+    for (int32_t k = 0; k < lane_columns<real>; ++k) a.at[k] = mixed(m, a.at[k], b.at[k]);
+    return a;
+}
+
+template <class real>
+__device__ __forceinline__ real dot(Columns<real> a, Columns<real> b) {
+    real sum = a.at[0] * b.at[0];
+    for (int32_t k = 1; k < lane_columns<real>; ++k) sum += a.at[k] * b.at[k];
+    return sum;
+}
 
 // A tensor of real numbers (samples, wires, columns) whose samples are `stride` numbers apart.
 template <class real>
