@@ -14,10 +14,10 @@ from nsc.audit.relaxed import relaxed_claim
 from nsc.cli.shared import json_option
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
-from nsc.errors import INSTALL_TORCH, BuildError, ToolchainError
+from nsc.errors import INSTALL_TORCH, BuildError
 from nsc.join.budget import budget_of
 from nsc.runtime.build import nvrtc, prebuilt
-from nsc.runtime.build.folder import check_folder, user_folder
+from nsc.runtime.build.folder import made_folder
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.devices.threads import cores
 from nsc.version import VERSION
@@ -35,28 +35,23 @@ def doctor_command(as_json: bool) -> None:
     Exit code: 0 if nothing is not ok.
     """
     found = []
-    for look in (_nsc, _platform, _variables, _compiler, _torch, _cuda, _cache, _kernel):
-        name = look.__name__[1:]
+    for look in (_nsc, _platform, _variables, _compiler, _prebuilt, _torch, _cuda, _cache, _kernel):
         try:
             ok, text = True, look()
         except Exception as error:  # any error: the page goes on
             ok, text = False, f"{type(error).__name__}: {error}"
-        found.append({"name": name, "ok": ok, "text": text})
+        found.append({"name": look.__name__[1:], "ok": ok, "text": text})
         if not as_json:
-            start = f"{'ok' if ok else 'not ok':6}  {name:9}  "
+            start = f"{'ok' if ok else 'not ok':6}  {look.__name__[1:]:9}  "
             click.echo(start + text.replace("\n", f"\n{' ' * len(start)}"))
-            sys.stdout.flush()  # the next line takes seconds
     wrong = sum(not finding["ok"] for finding in found)
-    if as_json:
-        click.echo(json.dumps(found, indent=1))
-    else:
-        click.echo(f"not ok: {wrong} of {len(found)}" if wrong else "all is well")
+    summary = f"not ok: {wrong} of {len(found)}" if wrong else "all is well"
+    click.echo(json.dumps(found, indent=1) if as_json else summary)
     sys.exit(1 if wrong else 0)
 
 
 def _nsc() -> str:
-    folder = Path(__file__).parents[1]
-    return f"{VERSION} in {folder}; Python {platform.python_version()}, {sys.executable}"
+    return f"{VERSION} in {Path(__file__).parents[1]}; Python {platform.python_version()}, {sys.executable}"
 
 
 def _platform() -> str:
@@ -69,11 +64,11 @@ def _variables() -> str:
 
 
 def _compiler() -> str:
-    libraries = prebuilt.description() or "no prebuilt libraries"
-    try:
-        return f"{find_toolchain().version.splitlines()[0]}; {libraries}"
-    except ToolchainError as error:
-        raise ToolchainError(f"{error}; {libraries}") from None
+    return find_toolchain().version.splitlines()[0]
+
+
+def _prebuilt() -> str:
+    return prebuilt.description() or "no libraries"
 
 
 def _torch() -> str:
@@ -81,23 +76,16 @@ def _torch() -> str:
         import torch
     except ModuleNotFoundError:
         return f"not installed; operators need it: {INSTALL_TORCH}"
-    return f"{torch.__version__}, {count(torch.get_num_threads(), 'thread')}"
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no CUDA device"
+    return f"{torch.__version__}, {count(torch.get_num_threads(), 'thread')}, {device}"
 
 
 def _cuda() -> str:
-    compiler = f"NVRTC {nvrtc.version()}" if nvrtc.is_installed() else f"no NVRTC: {nvrtc.INSTALL}"
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return f"torch finds no device; {compiler}"
-    properties = torch.cuda.get_device_properties()
-    return f"{properties.name}, sm_{properties.major}{properties.minor}; {compiler}"
+    return f"NVRTC {nvrtc.version()}" if nvrtc.is_installed() else f"no NVRTC: {nvrtc.INSTALL}"
 
 
 def _cache() -> str:
-    folder = user_folder()
-    if not folder.exists():
-        return f"{folder}, which the first build makes"
-    check_folder(folder)
+    folder = made_folder()
     if not os.access(folder, os.W_OK | os.X_OK):
         raise BuildError(f"nothing can be written in {folder}: NSC_CACHE_DIR may name another folder")
     return str(folder)
@@ -107,8 +95,7 @@ def _kernel() -> str:
     """Build the kernels of a network, and compare them with the network and the reference."""
     files = compile_network(Request("bitonic", 8, version=VERSION), budget_of()).package.files
     checks = list(relaxed_claim(files).check(budget_of()))
-    wrong = [check.sentence() for check in checks if check.wrong]
-    if wrong:
+    if wrong := [check.sentence() for check in checks if check.wrong]:
         raise BuildError("; ".join(wrong))
     sorts = "bitonic 8 is proved and built, and sorts"
     return f"{sorts}; its gradients are the reference's" if all(check.inputs for check in checks) else sorts

@@ -27,6 +27,7 @@ from nsc.compiler.request import Request
 from nsc.contract.exact import for_element
 from nsc.errors import BuildError, DeviceError, ToolchainError
 from nsc.join.on_demand import exact_kernel
+from nsc.runtime.devices import cuda_module
 from nsc.runtime.devices.launches import EXACT_VALUES, launches
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.exact.kernel import layout_of
@@ -35,7 +36,7 @@ from nsc.runtime.relaxed.call import Call
 from nsc.runtime.relaxed.kernel import register_kernel
 
 DEVICE, CONTEXT = torch.device("cuda", 0), 1
-MOST_SHARED_BYTES, PLAIN_SHARED_BYTES = 227 << 10, 48 << 10
+MOST_SHARED_BYTES = 227 << 10
 PROPERTIES = SimpleNamespace(
     multi_processor_count=2, major=9, minor=0, shared_memory_per_block_optin=MOST_SHARED_BYTES
 )
@@ -85,7 +86,10 @@ class Driver:
         captures: whether a graph is captured.
         next_launch: the error of the next launch.
         is_full: whether the device has no room for a block.
+        plain_shared_bytes: what a block may have that did not ask for more.
     """
+
+    plain_shared_bytes = 48 << 10
 
     def __init__(self):
         self.modules, self.captures, self.next_launch, self.is_full = {}, False, None, False
@@ -146,7 +150,7 @@ class Driver:
         return None
 
     def _allows(self, function, shared_bytes):
-        return shared_bytes <= self._allowed.get(function, PLAIN_SHARED_BYTES)
+        return shared_bytes <= self._allowed.get(function, self.plain_shared_bytes)
 
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, blocks, function, threads, shared_bytes):
         blocks[0] = not self.is_full and self._allows(function, shared_bytes)
@@ -270,23 +274,25 @@ def test_a_graph_captures_what_was_called_once(driver, monkeypatch):
 
 
 def test_exact_sorting(driver, monkeypatch):
-    """A graph may capture it once it is loaded; it takes more than the 48 KiB that a launch has unasked."""
-    source = exact_kernel(48).source
+    """A graph may capture it once it is loaded; it takes more shared memory than a launch has unasked."""
+    source = exact_kernel(9).source
+    monkeypatch.setattr(cuda_module, "_PLAIN_SHARED_BYTES", plain := 4 << 10)
+    monkeypatch.setattr(driver, "plain_shared_bytes", plain)
     with monkeypatch.context() as capture:
         capture.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
         with pytest.raises(
-            ToolchainError, match=r"best_48_exact is not loaded yet.*the same call once before"
+            ToolchainError, match=r"best_9_exact is not loaded yet.*the same call once before"
         ):
             exact_cuda.program_of(source, "float64", DEVICE)
     program = exact_cuda.program_of(source, "float64", DEVICE)
     assert exact_cuda.program_of(source, "float64", DEVICE) is program
-    assert program.launches.blocks[EXACT_VALUES].shared_bytes > PLAIN_SHARED_BYTES
+    assert program.launches.blocks[EXACT_VALUES].shared_bytes > plain
     worker = exact_cuda.CudaSort(source, program)
-    x = torch.randint(-5, 5, (40, 48, 3)).double()
+    x = torch.randint(-5, 5, (40, 9, 3)).double()
     values, indices = torch.empty_like(x), torch.empty(x.shape, dtype=torch.int64)
     monkeypatch.setattr(driver, "captures", True)
     for descending, places in ((False, indices), (True, None)):
-        worker.sort(x, layout_of(40, 48, 3, 1), descending, values, places)
+        worker.sort(x, layout_of(40, 9, 3, 1), descending, values, places)
         expected = torch.sort(x, dim=1, descending=descending, stable=True)
         assert torch.equal(values, expected.values)
         assert places is None or torch.equal(places, expected.indices)

@@ -121,11 +121,11 @@ def test_types_that_torch_does_not_sort(dtype, programs, on):
         assert np.array_equal(found[0].numpy(), np.take_along_axis(values, order, 1))
 
 
-@pytest.mark.parametrize(("n", "dtype"), [(1, "float32"), (33, "float32"), (40, "int64"), (64, "bfloat16")])
+@pytest.mark.parametrize(("n", "dtype"), [(1, "float32"), (17, "bfloat16"), (34, "int64")])
 def test_any_number_of_values(n, dtype, programs, on):
     """Beyond 200 comparators keys of 64 bits with places run from a table, values alone do not."""
     program = on(programs(n, dtype))
-    assert (EXACT_PAIRS in program.launches.straight) == (1 < n < 40 or dtype == "bfloat16")
+    assert (EXACT_PAIRS in program.launches.straight) == (dtype == "bfloat16")
     assert (EXACT_VALUES in program.launches.straight) == (n > 1)
     check(operator(n), n, dtype, ((150, 1), (3, 17), (2, 40)))
 
@@ -150,9 +150,7 @@ def test_a_network_that_runs_from_a_table(dtype, programs, on):
     check(operator(160), 160, dtype, ((17, 1), (2, 9)), orders=(True,))
 
 
-@pytest.mark.parametrize(
-    ("n", "select", "wanted"), [(9, ranks(7, 0, 4), [7, 0, 4]), (40, top_k(2), [39, 38]), (8, ranks(3), [3])]
-)
+@pytest.mark.parametrize(("n", "select", "wanted"), [(9, ranks(7, 0, 4), [7, 0, 4]), (8, top_k(2), [7, 6])])
 def test_selection(n, select, wanted, programs, on):
     for dtype in ("float16", "int64"):
         on(programs(n, dtype, select))

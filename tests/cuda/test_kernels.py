@@ -147,9 +147,9 @@ def test_a_merge_that_is_taken_apart(tabled, monkeypatch, n, dtype, shared_bytes
     assert tested.kernel.launch.merge_layers == n.bit_length() - 1
     launches, launch = [], tested.program.launch
     tested.program.launch = lambda name, *rest: launches.append((name, rest[-1])) or launch(name, *rest)
-    # Some entries of P are large, then almost all; there float32 loses digits of the gradient next to ties.
-    for tested.steepness in (3.0, 30.0) if dtype == "float64" else (3.0,):
-        tested.check("cross_entropy", 0, batch=3)
+    # Almost all entries of P are large; there float32 loses digits of the gradient next to ties.
+    tested.steepness = 30.0 if dtype == "float64" else 3.0
+    tested.check("cross_entropy", 0, batch=2)
     suffix = "f32" if dtype == "float32" else "f64"
     assert any(name == f"nsc_sum_{suffix}" and arguments[-1] for name, arguments in launches)
     launches.clear()
@@ -212,7 +212,7 @@ def test_the_error_free_form_keeps_its_merge():
 
 @SLOW
 def test_some_ranks_alone(tabled):
-    tested = tabled(irregular(20), select=ranks(7, 0, 19))
+    tested = tabled("bitonic", 8, select=ranks(7, 0, 3))
     for routing, columns in (("none", 0), ("route", 33), ("rows", 2)):
         tested.check(routing, columns)
 
@@ -229,17 +229,18 @@ def test_some_ranks_alone(tabled):
     ],
 )
 def test_relaxations(device, sigmoid, art_lambda, error_free):
-    tested = device("odd_even", 3, Relaxation(sigmoid, art_lambda, error_free))
+    dtype = "float64" if error_free else "float32"
+    tested = device("odd_even", 3, Relaxation(sigmoid, art_lambda, error_free), dtype)
     for routing in ("permutation", "cross_entropy", "binary_cross_entropy_of_shares"):
         tested.check(routing, 0)
 
 
 @SLOW
-def test_tiles_narrower_than_a_warp(device):
+def test_tiles_narrower_than_a_warp(tabled):
     """A device with less shared memory has several teams of threads in a warp."""
-    tested = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
+    tested = tabled(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8)
     assert tested.program.launches.tile_lanes == 8
-    for routing, columns in FEWER:
+    for routing, columns in (("permutation", 0), ("transposed", 3), ("cross_entropy", 0)):
         tested.program.order = "shuffled"
         tested.check(routing, columns, batch=3)
 
