@@ -74,7 +74,7 @@ class Kernel:
         self.sources = {target: files[file] for target, file in self.manifest.sources.items()}
         self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
         # Whether the network's own library serves; else the engine of its relaxation does.
-        self._is_specialised = self.n >= FEWEST_LONG_WIRES
+        self.is_specialised = self.n >= FEWEST_LONG_WIRES
         self._lock = Lock()
         # The library or engine that serves now; None: `library` decides.
         self.serving: Library | Engine | None = None
@@ -110,16 +110,11 @@ class Kernel:
             raise PackageError(f"{self.name} has no CUDA kernels: compile it with {both}")
         return self.manifest.cuda
 
-    @property
-    def is_specialised(self) -> bool:
-        """Whether the network's own library serves; else the engine of its relaxation does."""
-        return self._is_specialised
-
     def specialise(self) -> None:
         """Let the network's own library serve from the next call on, which builds it."""
-        if not self._is_specialised:
+        if not self.is_specialised:
             with self._lock:
-                self._is_specialised, self.serving, self._by_reference = True, None, False
+                self.is_specialised, self.serving, self._by_reference = True, None, False
 
     def library(self) -> Library | Engine | None:
         """Return what runs the network now, built if it is not there.
@@ -148,7 +143,7 @@ class Kernel:
             return self.serving
 
     def _opened(self) -> Library | Engine:
-        if self._is_specialised:
+        if self.is_specialised:
             try:
                 return self.own_library()
             except ToolchainError:
