@@ -6,6 +6,8 @@ nsc doctor tries gradients too. COMPILER is a word that doctor's line of the com
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import sys
@@ -14,7 +16,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from click.testing import CliRunner
 
 import nsc.numpy
 from nsc.cli.main import main as command
@@ -37,10 +38,15 @@ COMMANDS = (
 
 def run(line: str) -> str:
     """Run a command of nsc in the working directory and return what it prints."""
-    found = CliRunner().invoke(command, line.split())
-    if found.exit_code:
-        sys.exit(f"nsc {line}:\n{found.output}")
-    return found.stdout
+    printed = io.BytesIO()
+    stream = io.TextIOWrapper(printed, encoding="utf-8", write_through=True)
+    try:
+        with contextlib.redirect_stdout(stream):
+            command(line.split())
+    except SystemExit as end:
+        if end.code:
+            sys.exit(f"nsc {line}:\n{printed.getvalue().decode()}")
+    return printed.getvalue().decode()
 
 
 def arrays() -> None:

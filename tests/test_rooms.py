@@ -70,9 +70,19 @@ def rooms_in_order() -> list[tuple[str, ...]]:
 
 
 FILES = source_files()
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
-IMPORTS = {name: imported_modules(tree, set(FILES)) - {name} for name, tree in TREES.items()}
 ORDER = rooms_in_order()
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """Return the parsed files; each worker collects this file, and one of them needs the trees."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+@functools.cache
+def all_imports() -> dict[str, set[str]]:
+    """Return the project's modules that each file imports."""
+    return {name: imported_modules(tree, set(FILES)) - {name} for name, tree in trees().items()}
 
 
 @functools.cache
@@ -89,7 +99,7 @@ def level_of(module: str) -> int | None:
 
 def is_package_of_rooms(module: str) -> bool:
     """Return whether a package only holds rooms: its file has nothing but a docstring."""
-    return all(isinstance(node, ast.Expr) for node in TREES[module].body)
+    return all(isinstance(node, ast.Expr) for node in trees()[module].body)
 
 
 def test_rooms_are_few_and_distinct():
@@ -130,7 +140,7 @@ def circles(imports_of: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_imports_go_one_way():
-    assert not upward_imports(IMPORTS)
+    assert not upward_imports(all_imports())
 
 
 def late_imports(tree: ast.Module) -> set[str]:
@@ -149,14 +159,14 @@ def test_late_imports_are_listed():
     found = {
         name: late & {"", *FILES}
         for name, path in FILES.items()
-        if path.relative_to(ROOT).as_posix() not in LAZY and (late := late_imports(TREES[name]))
+        if path.relative_to(ROOT).as_posix() not in LAZY and (late := late_imports(trees()[name]))
     }
     assert {name: late for name, late in found.items() if late} == LATE
 
 
 def test_compiler_and_runtime_do_not_know_each_other():
     halves = ("nsc.compiler", "nsc.runtime")
-    for name, imports in IMPORTS.items():
+    for name, imports in all_imports().items():
         for half, other in (halves, halves[::-1]):
             if name.startswith(half):
                 assert not [imported for imported in imports if imported.startswith(other)], name
@@ -166,7 +176,7 @@ def test_only_the_command_line_imports_the_study():
     """A user who only compiles and calls networks loads nothing of it."""
     users = {
         name
-        for name, imports in IMPORTS.items()
+        for name, imports in all_imports().items()
         if any(imported.startswith("nsc.study") for imported in imports)
     }
     assert {name for name in users if not name.startswith(("nsc.study.", "nsc.cli."))} == set()
@@ -174,7 +184,7 @@ def test_only_the_command_line_imports_the_study():
 
 
 def test_no_files_import_each_other_in_a_circle_not_even_for_types():
-    found = {name: imported_modules(tree, set(FILES), types=True) - {name} for name, tree in TREES.items()}
+    found = {name: imported_modules(tree, set(FILES), types=True) - {name} for name, tree in trees().items()}
     assert not circles(found)
 
 

@@ -78,10 +78,9 @@ def task(run: Run, data: Data, device: torch.device = CPU) -> Ranking:
     return Ranking(run, data, device, torch.Generator().manual_seed(run.seed))
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_a_scorer_learns_from_house_numbers(houses: str, noise: float) -> None:
+def test_a_scorer_learns_from_house_numbers(houses: str) -> None:
     digest = fingerprint(load(houses))
-    run = replace(RUN, data=houses, data_digest=digest, model="svhn", n=3, batch=2, noise=noise)
+    run = replace(RUN, data=houses, data_digest=digest, model="svhn", n=3, batch=2, noise=0.1)
     result = train(run)
     assert result.failure == ""
     assert [step for step, _ in result.losses] == [1, 2]
