@@ -57,7 +57,7 @@ def by_samples(
         def call(*args: Given.args, **named: Given.kwargs) -> Result:
             for name in named:
                 if name not in known:
-                    raise _unknown_argument(method, args[0], name, known)
+                    raise _unknown_argument(method, args, name, known)
             if DTENSORS in sys.modules and has_dtensor(args, named):
                 return call_sharded(method, known, results, inner, args, named)  # type: ignore[no-any-return]
             return method(*args, **named)
@@ -68,9 +68,10 @@ def by_samples(
 
 
 def _unknown_argument(
-    method: Callable[..., Any], owner: object, name: str, known: Sequence[str]
+    method: Callable[..., Any], args: tuple[object, ...], name: str, known: Sequence[str]
 ) -> OperandTypeError:
-    caller = f"{getattr(owner, 'name', type(owner).__name__)}.{method.__name__}"
+    owner = getattr(args[0], "name", None) if args else None
+    caller = f"{owner}.{method.__name__}" if isinstance(owner, str) else method.__name__
     if name == "descending":
         return OperandTypeError(
             f"{caller} is of the ascending order: flip results along the axis of ranks, or pass -x; "

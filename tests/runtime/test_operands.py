@@ -66,6 +66,11 @@ BAD_OPERANDS = {
         nsc.OperandError,
         "Pass grades as relevance=; from ranks that count from 1 subtract 1",
     ),
+    "unknown": (
+        lambda op: op.sort(X, steep=2.0),
+        nsc.OperandTypeError,
+        "sort has no argument 'steep': it takes x, steepness, dim, lengths, mask, fill, straight_through",
+    ),
     "descending": (
         lambda op: op.sort(X, descending=True),
         nsc.OperandTypeError,

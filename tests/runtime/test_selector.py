@@ -101,19 +101,6 @@ def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
 
 
 @pytest.mark.slow("many kernels are built")
-def test_a_selector_agrees_with_its_whole_network():
-    whole = nsc.compile("bitonic", 8, dtypes=("float64",))
-    op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
-    x = torch.randn(2, 3, 8, dtype=torch.float64)
-    values, rows = op.select_with_rows(x, STEEPNESS)
-    assert op.size < whole.size
-    for actual, expected in zip((values, rows), whole.topk(x, 3, STEEPNESS), strict=True):
-        torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
-    assert op.ranks == (7, 6, 5)
-    assert op.hard_select(x)[0].shape == (2, 3, 3)
-
-
-@pytest.mark.slow("many kernels are built")
 def test_the_error_free_form_selects_exactly():
     op = nsc.compile("odd_even", 7, select=nsc.median(), error_free=True)
     x = torch.randn(11, 7, requires_grad=True)

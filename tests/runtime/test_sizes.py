@@ -98,10 +98,6 @@ def test_sizes_have_all_methods_of_a_sorter():
     ]
     assert public[1] - public[0] == {"sorter"}
     assert public[0] <= public[1]
-    for name in public[0]:
-        of_sizes = inspect.signature(getattr(nsc.Sizes, name)).parameters
-        if "options" not in of_sizes:
-            assert list(of_sizes) == list(inspect.signature(getattr(nsc.Sorter, name)).parameters)
 
 
 @pytest.mark.parametrize(("m", "dim"), [(1, 0), (5, 1), (5, 0), (8, -1), (11, -1)])

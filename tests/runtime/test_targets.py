@@ -124,8 +124,8 @@ def test_weights_and_reductions(op, name):
     )
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
-def test_smoothed_labels_are_those_of_torch(op, smoothing):
+def test_smoothed_labels_are_those_of_torch(op):
+    smoothing = 0.1
     x, ranks = samples(), samples(1).argsort(-1)
     of_items = torch.rand(BATCH, N, dtype=DOUBLE)
 
