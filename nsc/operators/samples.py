@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 def by_samples(
-    *results: Axes, options: type | None = None, inner: Callable[..., int] | None = None
+    *results: Axes, inner: Callable[..., int] | None = None
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Return a decorator that lets methods take DTensors, if they treat samples independently.
 
@@ -44,14 +44,16 @@ def by_samples(
 
     Args:
         results: where the method's results have the axes of samples; the last holds for all further results.
-        options: the TypedDict of the method's `**options`; None: it has none.
         inner: maps the arguments to the number of last axes that make a sample; None: the axis `dim` makes
             one.
     """
 
     def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
-        names = tuple(inspect.signature(method).parameters)
-        known = names if options is None else (*names[:-1], *options.__annotations__)
+        typed = {each.name: each.annotation for each in inspect.signature(method).parameters.values()}
+        if "options" in typed:  # `**options: Unpack[Kind]`
+            kind = method.__globals__[typed.pop("options").removeprefix("Unpack[").removesuffix("]")]
+            typed |= kind.__annotations__
+        known = tuple(typed)
 
         @functools.wraps(method)
         def call(*args: Given.args, **named: Given.kwargs) -> Result:

@@ -66,7 +66,7 @@ class Selector(Operator):
         """The selected ranks, in the order of the results; 0 is the smallest value."""
         return self._outputs.ranks
 
-    @by_samples(Axes.OF_X, options=ListOptions)
+    @by_samples(Axes.OF_X)
     def select(self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]) -> Tensor:
         """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x). Errors as `Sorter.sort`.
 
@@ -76,12 +76,12 @@ class Selector(Operator):
         tensor([0., 3.])
         """
         arrangement = arranged(self._operands, "select", x, **options)
-        values, _ = self._run("select", x, arrangement, steepness, "none", None)
+        values, _ = self._run("select", x, arrangement, steepness, "none")
         return arrangement.of_ranks(values, is_there=self._is_there(arrangement))
 
     __call__ = select
 
-    @by_samples(Axes.OF_X, Axes.FIRST, options=ListOptions)
+    @by_samples(Axes.OF_X, Axes.FIRST)
     def select_with_rows(
         self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> tuple[Tensor, Tensor]:
@@ -102,7 +102,7 @@ class Selector(Operator):
         values, rows = self._run("select_with_rows", x, arrangement, steepness, "rows", self._wires(x))
         return arrangement.of_ranks(values, is_there=is_there), arrangement.of_rows(rows, is_there)
 
-    @by_samples(Axes.OF_X, options=ListOptions)
+    @by_samples(Axes.OF_X)
     def route(
         self, x: Tensor, payload: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> Tensor:
@@ -137,7 +137,7 @@ class Selector(Operator):
         self, x: Tensor, dim: int = -1, *, values_only: Literal[True], **options: Unpack[SelectOptions]
     ) -> Tensor: ...
 
-    @by_samples(Axes.OF_X, options=SelectOptions)
+    @by_samples(Axes.OF_X)
     def hard_select(
         self, x: Tensor, dim: int = -1, *, values_only: bool = False, **options: Unpack[SelectOptions]
     ) -> Sorted | Tensor:

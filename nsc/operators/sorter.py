@@ -87,7 +87,7 @@ class Sorter(Operator):
         if self._kernel.outputs is not None:
             raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load")
 
-    @by_samples(Axes.OF_X, options=ListOptions)
+    @by_samples(Axes.OF_X)
     def sort(self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]) -> Tensor:
         """Return the relaxed sorted values, of the shape of x; op(x) is op.sort(x).
 
@@ -101,12 +101,12 @@ class Sorter(Operator):
         tensor([0., 1., 2., 3.])
         """
         arrangement = arranged(self._operands, "sort", x, **options)
-        values, _ = self._run("sort", x, arrangement, steepness, "none", None)
+        values, _ = self._run("sort", x, arrangement, steepness, "none")
         return arrangement.of_ranks(values)
 
     __call__ = sort
 
-    @by_samples(Axes.OF_X, Axes.FIRST, options=ListOptions)
+    @by_samples(Axes.OF_X, Axes.FIRST)
     def sort_with_permutation(
         self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> tuple[Tensor, Tensor]:
@@ -128,7 +128,7 @@ class Sorter(Operator):
         )
         return arrangement.of_ranks(values), arrangement.of_rows(permutation)
 
-    @by_samples(Axes.OF_X, options=ListOptions)
+    @by_samples(Axes.OF_X)
     def rank(self, x: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]) -> Tensor:
         """Return the soft ranks Pᵀ (0, …, n-1), of the shape of x: 0 for the smallest; P is never formed.
 
@@ -142,7 +142,7 @@ class Sorter(Operator):
         _, columns = self._run("rank", x, arrangement, steepness, "transposed", ranks)
         return arrangement.of_entries(columns.squeeze(-1))
 
-    @by_samples(Axes.OF_X, options=ListOptions)
+    @by_samples(Axes.OF_X)
     def route(
         self, x: Tensor, payload: Tensor, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> Tensor:
@@ -162,7 +162,7 @@ class Sorter(Operator):
         _, routed = self._run("route", x, arrangement, steepness, "route", rows)
         return arrangement.of_ranks(routed, 1)
 
-    @by_samples(Axes.OF_X, Axes.FIRST, options=ListOptions)
+    @by_samples(Axes.OF_X, Axes.FIRST)
     def topk(
         self, x: Tensor, k: int, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> tuple[Tensor, Tensor]:
@@ -191,7 +191,7 @@ class Sorter(Operator):
         values, rows = self._run("topk", x, arrangement, steepness, "rows", ranks)
         return arrangement.of_ranks(values, is_there=is_there), arrangement.of_rows(rows, is_there)
 
-    @by_samples(Axes.OF_X, options=ListOptions)
+    @by_samples(Axes.OF_X)
     def top_k_weights(
         self, x: Tensor, k: int, steepness: Steepness = None, **options: Unpack[ListOptions]
     ) -> Tensor:
@@ -217,7 +217,7 @@ class Sorter(Operator):
         _, columns = self._run("top_k_weights", x, arrangement, steepness, "transposed", is_top)
         return arrangement.of_entries(columns.squeeze(-1))
 
-    @by_samples(Axes.FIRST, options=LossOptions)
+    @by_samples(Axes.FIRST)
     def loss(
         self,
         name: str,
@@ -312,7 +312,7 @@ class Sorter(Operator):
                 return as_loss(losses, x)
         return reduced(losses.reshape(samples), weight, reduction, x)
 
-    @by_samples(Axes.FIRST, options=LossOptions)
+    @by_samples(Axes.FIRST)
     def cross_entropy(
         self,
         x: Tensor,
@@ -343,7 +343,7 @@ class Sorter(Operator):
         """
         return self._loss("cross_entropy", x, target, steepness, **options)
 
-    @by_samples(Axes.FIRST, options=LossOptions)
+    @by_samples(Axes.FIRST)
     def binary_cross_entropy(
         self,
         x: Tensor,
@@ -380,7 +380,7 @@ class Sorter(Operator):
         self, x: Tensor, dim: int = -1, *, values_only: Literal[True], **options: Unpack[SortOptions]
     ) -> Tensor: ...
 
-    @by_samples(Axes.OF_X, options=SortOptions)
+    @by_samples(Axes.OF_X)
     def hard_sort(
         self, x: Tensor, dim: int = -1, *, values_only: bool = False, **options: Unpack[SortOptions]
     ) -> Sorted | Tensor:
