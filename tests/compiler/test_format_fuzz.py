@@ -1,11 +1,14 @@
 """Catches hostile files that raise another error, or take more time or memory than their size allows."""
 
 import io
+import itertools
 import random
+import sys
 import time
 import tracemalloc
 
 import networkx  # noqa: F401  imported here, so that times of reading exclude it
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +17,7 @@ from strategies import networks
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, parse_network, read_stream, readable, writable, write_network
 from nsc.compiler.network import Network
+from nsc.compiler.passes import relayer
 from nsc.errors import NetworkError
 
 pytestmark = pytest.mark.slow("random texts are read")
@@ -137,3 +141,42 @@ def test_entities_are_refused_before_they_are_expanded():
         with pytest.raises(NetworkError, match="has no place in a network file"):
             parse_network(text)
     assert time.process_time() - start < 1 + 1
+
+
+N, LAYERS = 512, 120
+# Knuth's format, pairs and code are read as cn is, the log as sorterhunter is.
+LARGE = ["nsc", "sorterhunter", "layers", "json", "cn", "table", "csv"]
+
+
+def large_network(layers):
+    draw = np.random.default_rng(0)
+    return Network.from_layers(N, [draw.permutation(N).reshape(-1, 2) for _ in range(layers)])
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_file_takes_little_memory(name):
+    """All that is held while a text is read, with the text itself."""
+    network = large_network(LAYERS)
+    text = write_network(network, name)
+    tracemalloc.start()
+    try:
+        found = parse_network(text, N, format=name)
+        peak = tracemalloc.get_traced_memory()[1] + len(text)
+    finally:
+        tracemalloc.stop()
+    assert found == (network if FORMATS[name].holds_layers else relayer(network))
+    assert peak / network.size < 250
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_few_functions_are_called_for_a_comparator(name):
+    """What is called a dozen times for each line takes most of a minute for three million comparators."""
+    network = large_network(8)
+    text = write_network(Network(N, network.comparators, np.arange(network.size + 1)), name)
+    calls = itertools.count()
+    sys.setprofile(lambda _frame, event, _argument: event.endswith("call") and next(calls))
+    try:
+        parse_network(text, N, format=name)
+    finally:
+        sys.setprofile(None)
+    assert next(calls) < 15 * network.size
