@@ -163,7 +163,7 @@ FORMAT = Addition(
 from __future__ import annotations
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, pairs_of
+from nsc.compiler.formats.plain import WIRE, pairs_of
 from nsc.compiler.network import Network
 
 
@@ -188,7 +188,7 @@ FORMAT = Format(
 )
 '''),
         "compiler/formats/files.py": both(
-            after("    sorterhunter,\n", "    toy,\n"),
+            after("    plain,\n", "    toy,\n"),
             after("FORMATS: dict[str, Format] = {\n", '    "toy": toy.FORMAT,\n'),
         ),
     },

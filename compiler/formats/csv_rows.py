@@ -12,8 +12,8 @@ from array import array
 
 import numpy as np
 
-from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, quoted
+from nsc.compiler.formats.listing import Format, Listing, quoted
+from nsc.compiler.formats.plain import WIRE
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.wording import count

@@ -19,7 +19,6 @@ from nsc.compiler.formats import (
     layers,
     nsc_json,
     plain,
-    sorterhunter,
 )
 from nsc.compiler.formats.listing import Format, settle
 from nsc.compiler.network import Network
@@ -30,8 +29,8 @@ from nsc.wording import argument
 # In the order in which a text's format is looked for.
 FORMATS: dict[str, Format] = {
     "nsc": nsc_json.FORMAT,
-    "sorterhunter": sorterhunter.JSON,
-    "sorterhunter-log": sorterhunter.LOG,
+    "sorterhunter": json_lists.SORTERHUNTER,
+    "sorterhunter-log": json_lists.SORTERHUNTER_LOG,
     "layers": layers.FORMAT,
     "json": json_lists.FORMAT,
     "knuth": plain.KNUTH,

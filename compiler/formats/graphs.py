@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsc.arguments import whole
-from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import quoted, without_comments
+from nsc.compiler.formats.listing import Format, Listing, quoted
+from nsc.compiler.formats.plain import without_comments
 from nsc.compiler.network import MAX_WIRES, Network, check_wires
 from nsc.errors import NetworkError
 

@@ -9,8 +9,8 @@ import re
 from itertools import chain
 
 from nsc.compiler.formats.json_lists import AS_JSON, are_pairs, integers_array, json_value
-from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import quoted, without_comments
+from nsc.compiler.formats.listing import Format, Listing, quoted
+from nsc.compiler.formats.plain import without_comments
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.wording import argument

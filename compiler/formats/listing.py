@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -154,3 +155,12 @@ def _refuse_unused(pairs: Pairs, first: int, wires: int) -> None:
             f"no number of wires is stated, and of {first} … {first + wires - 1} no comparator "
             f"touches {named}{more}: state {argument('n')}"
         )
+
+
+def quoted(value: object) -> str:
+    """Return a JSON value, or one of Python, as a short text for a message, without control characters."""
+    try:
+        text = json.dumps(value, default=repr).replace("\x7f", "\\u007f")
+    except RecursionError:
+        return "something nested too deeply"
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from nsc.compiler.families import family_network
 from nsc.compiler.formats.json_lists import are_integers, integers_array, json_object, layered, stated_wires
-from nsc.compiler.formats.listing import Format, Listing, Pairs
-from nsc.compiler.formats.scanning import quoted
+from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.errors import NetworkError
 from nsc.wording import count

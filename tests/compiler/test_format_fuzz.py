@@ -143,7 +143,7 @@ def test_entities_are_refused_before_they_are_expanded():
     assert time.process_time() - start < 1 + 1
 
 
-N, LAYERS = 512, 120
+N, LAYERS = 512, 80
 # Knuth's format, pairs and code are read as cn is, the log as sorterhunter is.
 LARGE = ["nsc", "sorterhunter", "layers", "json", "cn", "table", "csv"]
 

@@ -97,7 +97,7 @@ def flat(n, pairs):
     ("text", "message"),
     [
         ("", "begins ''"),
-        ("hello", "begins 'hello': write comparators as .0,2.,.*state format, one of nsc, "),
+        ("hello", "begins 'hello': write comparators as .0,2.,.*state format, one of .*nsc, "),
         ("[(0,2),(1,3)]\n(0,1)", r"line 2 is no layer.*\[0,1\]"),
         ("[(0,2),(1,3)]\n[(0,1),(2,-3)]", r"\(2, -3\) has a wire outside 0 … 3"),
         ("[(0,2),(1,3)]; import os", "line 1.*import os"),
