@@ -180,7 +180,6 @@ def _write(network: Network) -> str:
 
 
 FORMAT = Format(
-    example="toy 0>2 1>3 0>1 2>3 1>2",
     suffixes=(".toy",),
     recognises=_recognises,
     parse=_parse,

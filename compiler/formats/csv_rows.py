@@ -65,7 +65,6 @@ def _write(network: Network) -> str:
 
 
 FORMAT = Format(
-    example="layer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
     suffixes=(".csv",),
     holds_layers=True,
     recognises=_recognises,

@@ -217,8 +217,6 @@ def _write_graphml(network: Network) -> str:
 
 
 DOT = Format(
-    example="digraph {n=4; a [lo=0,hi=2]; b [lo=1,hi=3]; c [lo=0,hi=1]; d [lo=2,hi=3]; e [lo=1,hi=2]; "
-    "a -> c -> e; a -> d -> e; b -> c; b -> d}",
     suffixes=(".dot", ".gv"),
     holds_layers=True,
     holds_wires=True,
@@ -227,20 +225,7 @@ DOT = Format(
     write=_write_dot,
 )
 
-_NODES = "".join(
-    f'<node id="{v}"><data key="l">{lo}</data><data key="h">{hi}</data></node>'
-    for v, (lo, hi) in enumerate([(0, 2), (1, 3), (0, 1), (2, 3), (1, 2)])
-)
-_EDGES = "".join(
-    f'<edge source="{u}" target="{v}"/>' for u, v in [(0, 2), (0, 3), (1, 2), (1, 3), (2, 4), (3, 4)]
-)
-
 GRAPHML = Format(
-    example=f'<graphml xmlns="{_NAMESPACE}">'
-    '<key id="n" for="graph" attr.name="n" attr.type="int"/>'
-    '<key id="l" for="node" attr.name="lo" attr.type="int"/>'
-    '<key id="h" for="node" attr.name="hi" attr.type="int"/>'
-    f'<graph edgedefault="directed"><data key="n">4</data>{_NODES}{_EDGES}</graph></graphml>',
     suffixes=(".graphml",),
     holds_layers=True,
     holds_wires=True,

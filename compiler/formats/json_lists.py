@@ -158,7 +158,6 @@ def _write(network: Network) -> str:
 
 
 FORMAT = Format(
-    example="[[0,2],[1,3],[0,1],[2,3],[1,2]]",
     holds_layers=True,
     recognises=_recognises,
     parse=_parse,
@@ -223,7 +222,6 @@ def _is_cut(line: str) -> bool:
 
 
 SORTERHUNTER = Format(
-    example='{"N":4,"L":5,"D":3,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
     holds_wires=True,
     recognises=_recognises_sorterhunter,
     parse=_parse_sorterhunter,
@@ -231,7 +229,6 @@ SORTERHUNTER = Format(
 )
 
 SORTERHUNTER_LOG = Format(
-    example="{'N':4,'L':5,'D':3,'sw':'','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}",
     holds_wires=True,
     recognises=_recognises_log,
     parse=_parse_log,

@@ -73,7 +73,6 @@ def _write(network: Network) -> str:
 
 
 FORMAT = Format(
-    example="[(0,2),(1,3)]\n[(0,1),(2,3)]\n[(1,2)]",
     suffixes=(".txt", ".layers"),
     holds_layers=True,
     recognises=_recognises,

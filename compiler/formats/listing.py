@@ -47,7 +47,6 @@ class Format:
     """A file format for networks.
 
     Attributes:
-        example: the same 4-sorter in every format that is read; how a text begins in the others.
         suffixes: endings of file names that stand for the format when a file is written.
         holds_layers: whether a written network is read back with the same layers.
         holds_wires: whether the text states n.
@@ -57,7 +56,6 @@ class Format:
         write: a network to its text. None: the format is not written.
     """
 
-    example: str
     suffixes: tuple[str, ...] = ()
     holds_layers: bool = False
     holds_wires: bool = False

@@ -147,7 +147,6 @@ def _expanded(progressions: Progressions) -> Pairs:
 
 
 FORMAT = Format(
-    example='{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
     suffixes=(".json",),
     holds_layers=True,
     holds_wires=True,

@@ -152,7 +152,6 @@ def _write_table(network: Network) -> str:
 
 # The colon list of .cn files; a newline is a comma.
 COLONS = Format(
-    example="0:2,1:3\n0:1,2:3\n1:2",
     suffixes=(".cn",),
     recognises=_begins(r"\s*[0-9]+\s*:"),
     parse=_reader(rf"\s*{WIRE}[ \t]*:[ \t]*{WIRE}[ \t]*(?:,|\n|\Z)", "0:2"),
@@ -161,7 +160,6 @@ COLONS = Format(
 
 # Knuth's text, wires counted from 1. Source: Knuth, The Art of Computer Programming 3, section 5.3.4.
 KNUTH = Format(
-    example="[1:3][2:4][1:2][3:4][2:3]",
     suffixes=(".knuth",),
     recognises=_begins(r"\s*\[\s*[0-9]+\s*:"),
     parse=_reader(rf"\s*\[\s*{WIRE}\s*:\s*{WIRE}\s*\]", "[1:2]", index_base=1),
@@ -171,7 +169,6 @@ KNUTH = Format(
 # The 1-based table: ``N M``, then the M lower ends, then the M upper ends. The lower end is the one that
 # keeps the minimum, whichever wire it is.
 TABLE = Format(
-    example="4 5\n1 2 1 3 2\n3 4 2 4 3",
     suffixes=(".table",),
     holds_wires=True,
     recognises=_begins(r"\s*[0-9]+\s+[0-9]+(\s|\Z)"),
@@ -182,7 +179,6 @@ TABLE = Format(
 # All pairs of a text are of one kind. A newline is a space: pairs on a line are no layer. A pair without
 # parentheses stands on one line.
 PAIRS = Format(
-    example="(0,2),(1,3)\n(0,1),(2,3)\n(1,2)",
     recognises=_begins(r"\s*(\(\s*[0-9]+\s*,|[0-9]+[ \t]*,[ \t]*[0-9]|[0-9]+[ \t]+[0-9])"),
     parse=_parse_pairs,
 )
@@ -190,7 +186,6 @@ PAIRS = Format(
 # Code as people paste it: any one name is called, with two whole numbers; the minimum goes to the first. A
 # macro's definition is passed over as a comment.
 CODE = Format(
-    example="SWAP(0,2); SWAP(1,3); SWAP(0,1); SWAP(2,3); SWAP(1,2);",
     suffixes=(".c", ".h", ".cpp", ".hpp"),
     recognises=_begins(rf"\s*(//|/\*|#)|{_CALL}"),
     parse=_parse_code,

@@ -9,10 +9,9 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from nsc.cli.main import main
-from nsc.compiler.formats import FORMATS
 
 FILES = ["__init__.py", "manifest.json", "network.json", "proof.json"]
-SORTER = FORMATS["nsc"].example
+SORTER = '{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}'
 NOT_A_SORTER = "[(0,1)]\n[(1,2)]\n"
 
 

@@ -11,7 +11,6 @@ from commands import NOT_A_SORTER, SORTER, call, check_refused, paths
 
 import nsc
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import FORMATS
 
 
 def test_optimize_writes_a_smaller_network():
@@ -36,10 +35,10 @@ def test_optimize_writes_nothing_that_is_unproved():
 
 
 def test_convert_goes_by_content_and_suffix():
-    Path("four.txt").write_text(FORMATS["knuth"].example, encoding="utf-8")
+    Path("four.txt").write_text("[1:3][2:4][1:2][3:4][2:3]", encoding="utf-8")
     sizes = ": 4 wires, 5 comparators, 3 layers, as "
     assert call("convert", "four.txt", "four.cn")[0] == f"four.cn{sizes}cn\n"
-    assert Path("four.cn").read_text(encoding="utf-8") == FORMATS["cn"].example + "\n"
+    assert Path("four.cn").read_text(encoding="utf-8") == "0:2,1:3\n0:1,2:3\n1:2\n"
     for name in ("four.json", "four.dot", "four.graphml", "four.csv", "four.h", "four.table", "four.layers"):
         call("convert", "four.cn", name)
         facts = json.loads(call("verify", name, "--json")[0])
@@ -74,7 +73,7 @@ def test_convert_is_a_filter():
     command = [sys.executable, "-m", "nsc", "convert", "-", "-"]
     result = subprocess.run(
         [*command, "--to", "ascii"],
-        input=FORMATS["code"].example.encode(),
+        input=b"SWAP(0,2); SWAP(1,3); SWAP(0,1); SWAP(2,3); SWAP(1,2);",
         capture_output=True,
         timeout=60,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
@@ -99,5 +98,5 @@ def test_convert_is_a_filter():
     ],
 )
 def test_bad_conversions_leave_nothing(line):
-    Path("four.cn").write_text(FORMATS["cn"].example, encoding="utf-8")
+    Path("four.cn").write_text("0:2,1:3\n0:1,2:3\n1:2", encoding="utf-8")
     check_refused(line.split())

@@ -1,4 +1,4 @@
-"""Random networks for the compiler's tests, and a check of sorting that shares no code with the compiler."""
+"""Networks for the compiler's tests, and a check of sorting that shares no code with the compiler."""
 
 from __future__ import annotations
 

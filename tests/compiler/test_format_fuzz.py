@@ -26,6 +26,10 @@ MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # enough to show growth that is faster than the file's
 SECONDS_PER_MEGABYTE = 4  # at most 0.9 on an idle machine; cores of shared machines may be much slower
 MEGABYTES_PER_MEGABYTE = 100
+READ_ONLY = {
+    "sorterhunter-log": "{'N':4,'L':5,'nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}",
+    "pairs": "(0,2),(1,3)\n(0,1)",
+}
 BOTH = [name for name in readable() if name in writable()]
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 WORDS = [
@@ -62,7 +66,7 @@ def test_words_of_all_formats_in_any_order(text, n, format, index_base):
 @settings(max_examples=25)
 @given(network=networks(wires=(2, 6), most=3), seed=st.integers(0, 2**32 - 1))
 def test_damaged_files(name, network, seed):
-    text = write_network(network, name) if name in BOTH else FORMATS[name].example
+    text = write_network(network, name) if name in BOTH else READ_ONLY[name]
     draw = random.Random(seed)
     for _ in range(draw.randint(1, 3)):
         start, length = draw.randint(0, len(text)), draw.choice([0, 0, 1, 1, 5, 50])
