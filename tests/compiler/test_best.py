@@ -29,7 +29,7 @@ def test_published_sizes():
 def test_changed_sorters_are_settled():
     """One comparator is removed, reversed or moved to another wire; counterexamples come out unsorted."""
     draw = random.Random(0)
-    for _ in range(300):
+    for _ in range(200):
         network = draw.choice(SORTERS[2:])
         pairs = network.comparators.tolist()
         index = draw.randrange(len(pairs))

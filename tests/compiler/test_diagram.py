@@ -41,7 +41,7 @@ def comparators_of(text, n):
     return pairs
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(networks(wires=(1, 12)))
 def test_a_diagram_shows_every_wire_and_comparator(network):
     text = write_network(network, "ascii")

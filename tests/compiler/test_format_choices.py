@@ -179,7 +179,7 @@ def test_whole_numbers_that_are_two_networks_are_refused():
 numbers = st.lists(st.lists(st.integers(0, 4).map(str), min_size=1, max_size=4).map(" ".join), max_size=6)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(
     st.one_of(numbers.map("\n".join), st.text(alphabet="[]() ,:;012\n#", max_size=24)),
     st.sampled_from([None, 4, 5]),

@@ -50,7 +50,7 @@ def test_wires_may_have_any_names():
 def test_nothing_is_proved_that_does_not_sort():
     """Of networks near those that merge, with renamed wires and comparators more, fewer or others."""
     draw, proved = random.Random(1), 0
-    for _ in range(500):
+    for _ in range(300):
         n = draw.randrange(3, 9)
         names = draw.sample(range(n), n)
         pairs = [
@@ -64,14 +64,14 @@ def test_nothing_is_proved_that_does_not_sort():
         if any(answer_of(network, method=method) is not None for method in (merges, pairwise)):
             proved += 1
             assert sorts_all(n, network.comparators.tolist())
-    assert proved > 100
+    assert proved > 60
 
 
 @pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize("family", METHOD_OF)
 def test_a_network_with_a_changed_comparator_is_left_to_other_methods(family):
     draw = random.Random(family)
-    for _ in range(100):
+    for _ in range(60):
         n = draw.choice((5, 8, 12, 16, 33, 64))
         comparators = FAMILIES[family](n).comparators.tolist()
         place = draw.randrange(len(comparators))

@@ -17,7 +17,7 @@ from nsc.compiler.verify import Budget, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.errors import NetworkError
 
-many = settings(max_examples=100)
+many = settings(max_examples=60)
 
 
 def outputs_of(network, wires):

@@ -53,7 +53,7 @@ def is_counterexample(network, vector):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.integers(2, 6), st.data())
 def test_the_method_for_neighbours_is_exact(n, data):
     wires = data.draw(st.lists(st.integers(0, n - 2), max_size=n * n))
