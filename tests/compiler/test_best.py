@@ -29,7 +29,7 @@ def test_published_sizes():
 def test_changed_sorters_are_settled():
     """One comparator is removed, reversed or moved to another wire; counterexamples come out unsorted."""
     draw = random.Random(0)
-    for _ in range(200):
+    for _ in range(120):
         network = draw.choice(SORTERS[2:])
         pairs = network.comparators.tolist()
         index = draw.randrange(len(pairs))
@@ -43,7 +43,7 @@ def test_changed_sorters_are_settled():
             assert (changed.apply(proof.counterexample) != sorted(proof.counterexample)).any()
 
 
-@pytest.mark.parametrize("n", [65, 129, 300])
+@pytest.mark.parametrize("n", [65, 300])
 def test_larger_networks_are_merged_from_known_ones(n):
     """SAT proves the parts of 64 wires; reachable sets prove the networks merged from them."""
     merged = {"best": best(n), "shallowest": shallowest(n)}

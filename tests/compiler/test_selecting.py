@@ -26,7 +26,7 @@ def test_every_candidate_finds_the_k_largest(n):
 
 
 @pytest.mark.slow("proofs and searches are long")
-@pytest.mark.parametrize(("n", "k"), [(44, 6), (33, 32), (100, 2)])
+@pytest.mark.parametrize(("n", "k"), [(44, 6), (33, 32)])
 def test_candidates_of_any_size_are_proved(n, k):
     for candidate in top_k_candidates(n, k):
         assert verify(candidate.network, parse(f"top-{k}", n)).verdict is Verdict.PROVED
@@ -97,12 +97,12 @@ def test_known_networks_cut_and_merged_cost_no_more_than_blocks(n, k, kinds):
 
 @pytest.mark.slow("proofs and searches are long")
 def test_the_lowest_ranks_cost_as_much_as_the_highest():
-    lowest = smallest_first(parse("rank-0,1,2,3,4,5,6,7", 300))[0]
-    assert half_operations(lowest, range(8)) == top_k_candidates(300, 8)[0].half_operations
-    assert verify(lowest, parse("bottom-8", 300)).verdict is Verdict.PROVED
-    eighth = smallest_first(parse("rank-7", 300))[0]
+    lowest = smallest_first(parse("rank-0,1,2,3,4,5,6,7", 100))[0]
+    assert half_operations(lowest, range(8)) == top_k_candidates(100, 8)[0].half_operations
+    assert verify(lowest, parse("bottom-8", 100)).verdict is Verdict.PROVED
+    eighth = smallest_first(parse("rank-7", 100))[0]
     assert half_operations(eighth, [7]) < half_operations(lowest, range(8))
-    assert verify(eighth, parse("rank-7", 300)).verdict is Verdict.PROVED
+    assert verify(eighth, parse("rank-7", 100)).verdict is Verdict.PROVED
 
 
 @pytest.mark.parametrize(("n", "k"), [(0, 1), (4, 0), (4, 5), (-1, 1)])
