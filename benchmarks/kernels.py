@@ -120,17 +120,14 @@ def bound_calls(case: Case, kernel: Functions) -> dict[str, Callable[[], object]
 
     forward, backward = kernel.forward, kernel.backward
     functions = {
-        "keys forward": bound(forward, "none", values, None, None),
-        "keys backward": bound(backward, "none", upstream, None, x_grad, None, None, None, None),
+        "keys forward": bound(forward, "none", values, None),
+        "keys backward": bound(backward, "none", upstream, None, x_grad, None, None, None),
     }
     if case.work == P:
-        weights = x.new_empty(kernel.kept(ROUTINGS["permutation"].code, batch))
-        kept.append(weights)
-        room = weights if len(weights) else None
-        functions["forward"] = bound(forward, "permutation", values, permutation, room)
-        functions["backward"] = bound(backward, "permutation", None, upstream, x_grad, *[None] * 3, room)
+        functions["forward"] = bound(forward, "permutation", values, permutation)
+        functions["backward"] = bound(backward, "permutation", None, upstream, x_grad, *[None] * 3)
     else:
-        functions["backward"] = bound(backward, "cross_entropy", None, None, x_grad, None, None, losses, None)
+        functions["backward"] = bound(backward, "cross_entropy", None, None, x_grad, None, None, losses)
     return functions
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import chain, count, islice
 
 from nsc.compiler.network import layered
-from nsc.compiler.schedule import Codelet, Schedule, Shape, slots_of
+from nsc.compiler.schedule import Codelet, Schedule, Shape
 
 _Ends = tuple[int, int]
 
@@ -48,12 +48,12 @@ class Butterfly:
             yield self.wires[first], self.wires[second]
 
 
-def butterflies(codelets: Sequence[Codelet]) -> tuple[Butterfly, ...]:
-    """Return the comparators of codelets, which are in running order, as butterflies in running order.
+def butterflies(shape: Shape) -> tuple[Butterfly, ...]:
+    """Return the comparators of a shape as butterflies, in running order.
 
-    Cost: about 5 µs per comparator.
+    Wires are places of the shape, and slots numbers of its comparators. Cost: about 5 µs per comparator.
     """
-    return _Joining(codelets).joined()
+    return _Joining(shape).joined()
 
 
 def in_butterflies(schedule: Schedule) -> tuple[Schedule, dict[Shape, tuple[Butterfly, ...]]]:
@@ -64,7 +64,7 @@ def in_butterflies(schedule: Schedule) -> tuple[Schedule, dict[Shape, tuple[Butt
 
     Cost: about 10 µs per comparator, most of it for the check of the new schedule.
     """
-    joined = {shape: _joined(shape) for shape in schedule.shapes}
+    joined = {shape: butterflies(shape) for shape in schedule.shapes}
     orders = {shape: [slot for each in found for slot in each.slots] for shape, found in joined.items()}
     # Most codelets repeat another one on other wires.
     known: dict[tuple[Shape, int], tuple[Shape, int]] = {}
@@ -76,11 +76,6 @@ def in_butterflies(schedule: Schedule) -> tuple[Schedule, dict[Shape, tuple[Butt
         codelets.append(Codelet(codelet.wires, *known[key]))
     behind = {_reordered(shape, 0, orders[shape])[0]: _numbered(found) for shape, found in joined.items()}
     return replace(schedule, codelets=tuple(codelets)), behind
-
-
-def _joined(shape: Shape) -> tuple[Butterfly, ...]:
-    wires = 1 + max(b for _, b, _ in shape)
-    return butterflies([Codelet(tuple(range(wires)), shape, flips=0)])
 
 
 def _reordered(shape: Shape, flips: int, order: Sequence[int]) -> tuple[Shape, int]:
@@ -101,32 +96,21 @@ _Joined = tuple[Pattern, tuple[int, ...], tuple[int, ...]]
 class _Joining:
     """The comparators, by number, with their neighbours on each wire."""
 
-    def __init__(self, codelets: Sequence[Codelet]) -> None:
-        self.ends: list[_Ends] = []
-        self.slots: list[int] = []
+    def __init__(self, shape: Shape) -> None:
+        self.ends: list[_Ends] = [(a, b) for a, b, _ in shape]
         self.before: dict[_Ends, int] = {}  # (comparator, wire) to the comparator before it on the wire
         self.behind: dict[_Ends, int] = {}
         last: dict[int, int] = {}
-        first_slot = 0
-        for codelet in codelets:
-            for place, ends in enumerate(codelet.comparators()):
-                self._add(ends, first_slot + place, last)
-            first_slot += slots_of(codelet)
+        for number, ends in enumerate(self.ends):
+            for wire in ends:
+                if wire in last:
+                    self.before[number, wire] = last[wire]
+                    self.behind[last[wire], wire] = number
+                last[wire] = number
         numbers = range(len(self.ends))
-        n = 1 + max(last, default=0)
-        self.layers = layered(n, numbers, self.ends.__getitem__)
+        self.layers = layered(1 + max(last), numbers, self.ends.__getitem__)
         self.layer = {number: layer for layer, each in enumerate(self.layers) for number in each}
         self.free = set(numbers)
-
-    def _add(self, ends: _Ends, slot: int, last: dict[int, int]) -> None:
-        number = len(self.ends)
-        for wire in ends:
-            if wire in last:
-                self.before[number, wire] = last[wire]
-                self.behind[last[wire], wire] = number
-            last[wire] = number
-        self.ends.append(ends)
-        self.slots.append(slot)
 
     def joined(self) -> tuple[Butterfly, ...]:
         """Return the butterflies by the later layer of their first two comparators.
@@ -146,7 +130,7 @@ class _Joining:
                 )
                 self.free.difference_update(numbers)
                 layer = max(self.layer[first] for first in numbers[:2])
-                found.append((layer, Butterfly(pattern, wires, tuple(self.slots[each] for each in numbers))))
+                found.append((layer, Butterfly(pattern, wires, numbers)))
         return tuple(butterfly for _, butterfly in sorted(found, key=lambda entry: entry[0]))
 
     def _other(self, number: int, wire: int) -> int:

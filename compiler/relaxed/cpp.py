@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 
-from nsc import library
 from nsc.compiler.naming import Head
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.relaxed.butterflies import Pattern, butterflies, in_butterflies
+from nsc.compiler.relaxed.butterflies import Pattern, in_butterflies
 from nsc.compiler.relaxed.tables import merge_layers, softened, spread_begins
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
@@ -19,9 +18,6 @@ from nsc.compiler.text import braced, wrapped
 from nsc.contract.interface import REALS
 from nsc.contract.tables import NetworkTables, PatternCode, layout_of
 from nsc.templates import fill
-
-# Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
-NARROW = int(library.constant("most_narrow_wires", "relaxed/network.h"))
 
 
 def lower(schedule: Schedule, request: Request) -> NetworkTables:
@@ -39,8 +35,6 @@ def lower(schedule: Schedule, request: Request) -> NetworkTables:
         fields = (number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot, pattern)
         codelets.append(fields)
         first_slot += slots_of(codelet)
-    is_narrow = schedule.network.n <= NARROW and schedule.outputs is None
-    narrow = butterflies(schedule.codelets) if is_narrow else ()
     shapes, first_pair, first_butterfly = [], 0, 0
     for shape in schedule.shapes:
         wires = 1 + max(pair.b for pair in shape)
@@ -56,7 +50,6 @@ def lower(schedule: Schedule, request: Request) -> NetworkTables:
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
         codelet_count=len(codelets),
         butterfly_count=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
-        narrow_count=len(narrow),
         codelets=tuple(codelets),
         spreads=tuple(place for spread in begins for place in spread),
         shapes=tuple(shapes),
@@ -65,7 +58,6 @@ def lower(schedule: Schedule, request: Request) -> NetworkTables:
         shape_butterflies=tuple(
             (_code(it.pattern), _four(it.wires)) for shape in schedule.shapes for it in joined[shape]
         ),
-        narrow_butterflies=tuple((_code(it.pattern), _four(it.wires), _four(it.slots)) for it in narrow),
     )
 
 

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from nsc.compiler.verify import MANY_WIRES
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload, Routing
 from nsc.runtime.relaxed import cpu, reference
-from nsc.runtime.relaxed.call import Call, real_of
+from nsc.runtime.relaxed.call import Call
 from nsc.runtime.relaxed.kernel import Kernel
 
 # - samples at once: more than two registers have lanes, so that some lanes of a kernel are idle;
@@ -106,16 +106,10 @@ def _normal(random: torch.Generator, *shape: int) -> Tensor:
     return torch.randn(shape, generator=random, dtype=torch.float64)
 
 
-def _forward(
-    kernel: Kernel, routing: Routing, operands: _Operands
-) -> tuple[tuple[Tensor, Tensor], Tensor | None]:
-    """Return the values and the routed results, and all numbers that can be kept for the gradients."""
-    library = kernel.library()
-    assert library is not None
-    count = library.functions[real_of(operands.x.dtype)].kept(routing.code, len(operands.x))
-    kept = operands.x.new_empty(count) if count else None
-    values, routed = cpu.relax(Call(*operands, routing.name, kernel), kept)
-    return (values, values.new_empty(len(values), 0) if routed is None else routed), kept
+def _forward(kernel: Kernel, routing: Routing, operands: _Operands) -> tuple[Tensor, Tensor]:
+    """Return the values and the routed results."""
+    values, routed = cpu.relax(Call(*operands, routing.name, kernel))
+    return values, values.new_empty(len(values), 0) if routed is None else routed
 
 
 def _gradients(
@@ -123,12 +117,11 @@ def _gradients(
     routing: Routing,
     operands: _Operands,
     grads: tuple[Tensor | None, Tensor | None],
-    kept: Tensor | None = None,
     with_steepness: bool = True,
 ) -> list[Tensor]:
     """Return the gradients of the operands that have one; `grads` are of the results, and a loss has none."""
     call, needs = Call(*operands, routing.name, kernel), (with_steepness, True)
-    found = cpu.loss(call, needs)[1:] if routing.is_loss else cpu.relax_backward(call, *grads, needs, kept)
+    found = cpu.loss(call, needs)[1:] if routing.is_loss else cpu.relax_backward(call, *grads, needs)
     return [each for each in found if each is not None]
 
 
@@ -199,7 +192,7 @@ def _laws_of_a_routing(
         along = along._replace(payload=_normal(random, *shape))
     if routing.payload is Payload.RANKS:
         operands = operands._replace(payload=torch.randint(n, (count, 3), generator=random))
-    results, kept = _forward(kernel, routing, operands)
+    results = _forward(kernel, routing, operands)
     values, routed = results
     name, at, grads = routing.name, operands, (grad_values, grad_routed)
     if name == "none":
@@ -215,7 +208,7 @@ def _laws_of_a_routing(
     what = f"the routing {routing.name!r}"
     yield f"{what} has wrong values", _is_near(values, dual_values.at, eps)
     yield f"{what} is wrong", _is_near(routed, dual_routed.at, eps)
-    gradients = _gradients(kernel, routing, operands, grads, kept)
+    gradients = _gradients(kernel, routing, operands, grads)
     products = torch.cat(
         [
             (gradient.double() * change).reshape(count, -1)
@@ -255,7 +248,7 @@ def _laws_of_batches(
 ) -> Iterator[_Law]:
     """Compare results and gradients with a call of one sample alone, and without the steepness's gradient."""
     what, first = f"the routing {routing.name!r}", operands.first(1)
-    for got, alone in zip(results, _forward(kernel, routing, first)[0], strict=True):
+    for got, alone in zip(results, _forward(kernel, routing, first), strict=True):
         yield f"{what} is another for a sample alone", _is_close(got[:1], alone, bound)
     grad_values, grad_routed = (None if each is None else each[:1] for each in grads)
     gradients_alone = _gradients(kernel, routing, first, (grad_values, grad_routed))
@@ -267,13 +260,13 @@ def _laws_of_batches(
 
 def _laws_of_a_loss(kernel: Kernel, routing: Routing, operands: _Operands, bound: float) -> Iterator[_Law]:
     permutation, what = ROUTINGS["permutation"], f"the loss {routing.name!r}"
-    p = _forward(kernel, permutation, operands)[0][1].double().requires_grad_()
+    p = _forward(kernel, permutation, operands)[1].double().requires_grad_()
     target = _random_target(kernel.n, routing, operands.x)
     truth = target.double().requires_grad_() if routing.payload.has_gradient else target
     losses = reference.losses_of(kernel, p, reference.complement(p, -2), truth, routing)
     grad_p, *grad_truth = torch.autograd.grad(losses.sum(), (p, truth) if truth.requires_grad else (p,))
     wanted, at_target = losses.detach(), operands._replace(payload=target)
-    results, _ = _forward(kernel, routing, at_target)
+    results = _forward(kernel, routing, at_target)
     yield f"{what} is wrong", _is_close(results[1], wanted, bound)
     with_gradient = cpu.loss(Call(*at_target, routing.name, kernel))[0]
     yield f"{what} is another with its gradient", _is_close(with_gradient, wanted, bound)

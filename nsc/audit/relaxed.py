@@ -119,7 +119,7 @@ def _run_exactly(kernel: Kernel, functions: Functions, real: str, wires: list[in
         status = functions.forward(
             *(ROUTINGS[routing].code, len(x), x.ctypes.data, steepness.ctypes.data, 0),
             *payload,
-            *(values.ctypes.data, routed.ctypes.data if routed.size else None, None, None),
+            *(values.ctypes.data, routed.ctypes.data if routed.size else None, None),
         )
         if status != Status.OK:
             raise MemoryError(f"{kernel.name}: the built kernel answers {Status(status).name}")

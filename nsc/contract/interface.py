@@ -8,7 +8,7 @@ from enum import IntEnum
 from nsc import library
 
 # The version of the interface: a runtime calls kernels of this version alone.
-KERNEL_ABI = 10
+KERNEL_ABI = 11
 
 
 class Status(IntEnum):
@@ -76,10 +76,7 @@ _CALL = (
 )
 # The functions of nsc/relaxed/kernel.h, by the names that `function_name` completes.
 FUNCTIONS = {
-    "kept": Function("int64_t", ("int32_t routing", "int64_t batch")),
-    "forward": Function(
-        "int32_t", (*_CALL, "real *values", "real *routed", "real *kept", "nsc_parallel_for pool")
-    ),
+    "forward": Function("int32_t", (*_CALL, "real *values", "real *routed", "nsc_parallel_for pool")),
     "backward": Function(
         "int32_t",
         (
@@ -90,7 +87,6 @@ FUNCTIONS = {
             "real *steepness_grad",
             "real *payload_grad",
             "real *losses",
-            "real *kept",
             "nsc_parallel_for pool",
         ),
     ),

@@ -57,14 +57,12 @@ class NetworkTables:
     longest_codelet: int
     codelet_count: int
     butterfly_count: int
-    narrow_count: int
     codelets: Rows = field(metadata=_of("nsc::Codelet", "5i4"))
     spreads: tuple[int, ...] = field(metadata=_of("uint16_t", "u2"))
     shapes: Rows = field(metadata=_of("nsc::Shape", "4i4"))
     pairs: Rows = field(metadata=_of("nsc::Pair", "2u1"))
     flips: Rows = field(metadata=_of("nsc::Flips", "2u8"))
     shape_butterflies: Rows = field(metadata=_of("nsc::ShapeButterfly", "u1, 4u1"))
-    narrow_butterflies: Rows = field(metadata=_of("nsc::NarrowButterfly", "u1, 4u1, 4i4"))
 
     def to_text(self) -> str:
         """Return the tables as JSON, a table a line."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -25,9 +24,6 @@ from nsc.runtime.relaxed.checks import bad_target, check_values, no_rank, no_ste
 from nsc.runtime.relaxed.derivatives import reference_vjp, through_loss
 from nsc.runtime.relaxed.library import Functions
 
-# Least comparators, of all samples together, whose weights are kept for the backward pass. Computing fewer
-# again takes no longer than allocating memory for them.
-_WORTH_KEEPING = 4000
 _CODES = {name: routing.code for name, routing in ROUTINGS.items()}
 
 
@@ -40,19 +36,8 @@ def _functions(call: Call) -> Functions | None:
     return library.functions[real_of(call.x.dtype)] if library else None
 
 
-def empty_kept(call: Call) -> Tensor | None:
-    """Return memory for what the forward pass can keep for the backward pass; None: nothing."""
-    functions, batch = _functions(call), call.x.shape[0]
-    if functions is None or batch * call.kernel.size < _WORTH_KEEPING:
-        return None
-    count = _count_kept(functions, _CODES[call.routing], batch)
-    return call.x.new_empty(count) if count else None
-
-
-@functools.lru_cache(maxsize=64)
-def _count_kept(functions: Functions, routing: int, batch: int) -> int:
-    """Return how many numbers the forward pass is to keep for the backward pass."""
-    return functions.kept(routing, batch)
+def empty_kept(call: Call) -> None:
+    """Return None: nothing is kept, as computing weights again takes no longer."""
 
 
 def relax(call: Call, kept: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
@@ -70,7 +55,6 @@ def relax(call: Call, kept: Tensor | None = None) -> tuple[Tensor, Tensor | None
         *_operands(x, steepness, payload, routing),
         values.data_ptr(),
         None if routed is None else routed.data_ptr(),
-        None if kept is None else kept.data_ptr(),
         thread_pool(),
     )
     if status:
@@ -130,7 +114,6 @@ def relax_backward(
         None if steepness_grad is None else steepness_grad.data_ptr(),
         None if payload_grad is None else payload_grad.data_ptr(),
         None,
-        None if kept is None else kept.data_ptr(),
         thread_pool(),
     )
     if status:
@@ -163,7 +146,6 @@ def loss(
         None if steepness_grad is None else steepness_grad.data_ptr(),
         None if target_grad is None else target_grad.data_ptr(),
         losses.data_ptr(),
-        None,
         thread_pool(),
     )
     if status:

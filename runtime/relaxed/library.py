@@ -28,11 +28,9 @@ class Functions:
     """The C functions for one arithmetic type; two of them are the same if they are one object.
 
     Attributes:
-        kept: returns how many reals `forward` can keep for `backward`.
         forward, backward: each returns a `Status`.
     """
 
-    kept: Callable[[int, int], int]
     forward: Callable[..., int]
     backward: Callable[..., int]
 

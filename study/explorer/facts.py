@@ -10,6 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from nsc import library
 from nsc.arguments import real
 from nsc.compiler.describe import describe, is_family
 from nsc.compiler.driver import scheduled_network
@@ -21,7 +22,6 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves, relayer, restrict
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.relaxed.butterflies import in_butterflies
-from nsc.compiler.relaxed.cpp import NARROW
 from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, explain, reaching_blocks
@@ -42,6 +42,8 @@ Facts = dict[str, Any]
 # Beyond, comparators are closer than the pixels of a screen, and browsers take seconds.
 MOST_WIRES = 128
 MOST_COMPARATORS = 10_000
+# P of so few wires is routed with a sample in each lane.
+NARROW = int(library.constant("most_narrow_wires", "relaxed/network.h"))
 # Longer texts are not part of a page.
 MOST_CHARACTERS = 1 << 18
 _SHUFFLE = 7

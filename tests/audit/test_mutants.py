@@ -39,8 +39,8 @@ MUTANTS = {
     "float32, values and P: 0-1 input": ("relaxed/comparators.h", "gap = «tail == 0 ? Row{} : gap»;", "gap"),
     "the routing 'none' has wrong values": (
         "relaxed/comparators.h",
-        ", v = «steepnesses[which] * activation[k]»;",
-        "real(1.01) * steepnesses[which] * activation[k]",
+        ", v = «steepness * activation[i]»;",
+        "real(1.01) * steepness * activation[i]",
     ),
     "the routing 'route' is wrong": (
         "relaxed/routing_pass.h",
@@ -70,8 +70,8 @@ MUTANTS = {
     ),
     "the gradient of the routing 'none' is another without the steepness's": (
         "relaxed/samples.h",
-        "move_gradients<real>(a, b, «shares[c]»);",
-        "Vec<real>{}",
+        "move_gradients<real>(lo, hi, «of_codelet.share[k]»);",
+        "steepness_parts ? of_codelet.share[k] : Vec<real>{}",
     ),
     "the loss 'cross_entropy' is wrong": (
         "relaxed/probability.h",

@@ -34,10 +34,10 @@ int main(void) {
     for (k = 0; k < BATCH * N; ++k) x[k] = (float)(k * 37 % 23) / 8.0f, target[k] = k % N;
     if (nsc_prepare() != nsc_ok) return 1;
     for (p = 0; p < 2; ++p) {
-        if (nsc_forward_f32(nsc_permutation, BATCH, x, &steepness, 0, NULL, 0, 0, values, P, NULL, pools[p]) != nsc_ok)
+        if (nsc_forward_f32(nsc_permutation, BATCH, x, &steepness, 0, NULL, 0, 0, values, P, pools[p]) != nsc_ok)
             return 2;
         if (nsc_backward_f32(nsc_cross_entropy, BATCH, x, &steepness, 0, target, N, N, NULL, NULL, x_grad,
-                             steepness_grad, NULL, losses, NULL, pools[p]) != nsc_ok)
+                             steepness_grad, NULL, losses, pools[p]) != nsc_ok)
             return 3;
         show("values", values, BATCH * N);
         show("P", P, BATCH * N * N);
@@ -45,10 +45,10 @@ int main(void) {
         show("x_grad", x_grad, BATCH * N);
     }
     if (pool_calls == 0) return 4;
-    if (nsc_forward_f32(nsc_none, 1, x, &bad, 0, NULL, 0, 0, again, NULL, NULL, NULL) != nsc_bad_steepness) return 5;
+    if (nsc_forward_f32(nsc_none, 1, x, &bad, 0, NULL, 0, 0, again, NULL, NULL) != nsc_bad_steepness) return 5;
     target[0] = 1;
     if (nsc_backward_f32(nsc_cross_entropy, 1, x, &steepness, 0, target, N, N, NULL, NULL, x_grad, NULL, NULL, losses,
-                         NULL, NULL) != nsc_bad_target)
+                         NULL) != nsc_bad_target)
         return 6;
-    return nsc_facts()[0] == '{' && nsc_kept_f32(nsc_permutation, BATCH) >= 0 ? 0 : 7;
+    return nsc_facts()[0] == '{' ? 0 : 7;
 }

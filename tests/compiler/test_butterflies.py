@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from strategies import networks
 from nsc.compiler.describe import describe
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed.butterflies import Pattern, butterflies, in_butterflies
-from nsc.compiler.schedule import schedule, slots_of
+from nsc.compiler.schedule import schedule
 
 
 def by_wire(comparators):
@@ -25,19 +24,18 @@ def by_wire(comparators):
 
 
 @given(networks(wires=(1, 24), most=80))
-def test_butterflies_run_the_network(network: Network) -> None:
-    codelets = schedule(network).codelets
-    first_slots = accumulate(map(slots_of, codelets), initial=0)
-    wanted = [
-        (wires, first + place)
-        for codelet, first in zip(codelets, first_slots, strict=False)
-        for place, wires in enumerate(codelet.comparators())
-    ]
-    found = [
-        pair for each in butterflies(codelets) for pair in zip(each.comparators(), each.slots, strict=True)
-    ]
-    assert by_wire(found) == by_wire(wanted)
-    assert {slot: set(wires) for wires, slot in found} == {slot: set(wires) for wires, slot in wanted}
+def test_butterflies_run_the_comparators_of_a_shape(network: Network) -> None:
+    for shape in schedule(network).shapes:
+        found = [
+            pair for each in butterflies(shape) for pair in zip(each.comparators(), each.slots, strict=True)
+        ]
+        wanted = [((a, b), slot) for slot, (a, b, _) in enumerate(shape)]
+        assert by_wire(found) == by_wire(wanted)
+        assert {slot: set(wires) for wires, slot in found} == {slot: set(wires) for wires, slot in wanted}
+
+
+def all_butterflies(network):
+    return [each for codelet in schedule(network).codelets for each in butterflies(codelet.shape)]
 
 
 @given(networks(wires=(1, 24), most=80))
@@ -65,7 +63,7 @@ def test_a_schedule_in_butterflies_runs_them_one_behind_the_other(network: Netwo
     ],
 )
 def test_comparators_of_two_layers_are_joined(pattern: Pattern, pairs: list[tuple[int, int]]) -> None:
-    (found,) = butterflies(schedule(Network.from_comparators(4, pairs)).codelets)
+    (found,) = all_butterflies(Network.from_comparators(4, pairs))
     assert found.pattern is pattern
     assert sorted(tuple(sorted(pair)) for pair in found.comparators()) == sorted(pairs)
 
@@ -80,7 +78,7 @@ def test_comparators_of_two_layers_are_joined(pattern: Pattern, pairs: list[tupl
     ],
 )
 def test_comparators_that_do_not_join_stay_single(pairs: list[tuple[int, int]]) -> None:
-    found = butterflies(schedule(Network.from_comparators(4, pairs)).codelets)
+    found = all_butterflies(Network.from_comparators(4, pairs))
     assert {each.pattern for each in found} == {Pattern.SINGLE}
 
 
@@ -95,5 +93,5 @@ def test_comparators_that_do_not_join_stay_single(pairs: list[tuple[int, int]]) 
     ],
 )
 def test_layers_are_joined_in_pairs(name: str, n: int, counts: dict[Pattern, int]) -> None:
-    found = butterflies(schedule(describe(name, n)).codelets)
+    found = all_butterflies(describe(name, n))
     assert Counter(each.pattern for each in found) == counts

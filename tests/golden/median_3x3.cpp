@@ -85,6 +85,6 @@ struct Window {
 }  // namespace
 
 // What this kernel is. The runtime compares it with the manifest.
-NSC_API const char *nsc_facts() { return "{\"abi\": 10, \"kind\": \"filter\", \"name\": \"median_3x3\", \"library\": \"[library]\", \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\", \"proof\": \"proved\", \"targets\": [\"cpu\"], \"window\": [1, 3, 3], \"rank\": 4, \"output\": 8, \"network.json\": \"6d0084096531fc7d7229f46ddd3a97296dd347bcb524f14e27746ec62a16c0cb\", \"proof.json\": \"f679c554f87608d40adc9850fce50aab24ef1730a372694cdc74955752a4ebfd\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 11, \"kind\": \"filter\", \"name\": \"median_3x3\", \"library\": \"[library]\", \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\", \"proof\": \"proved\", \"targets\": [\"cpu\"], \"window\": [1, 3, 3], \"rank\": 4, \"output\": 8, \"network.json\": \"6d0084096531fc7d7229f46ddd3a97296dd347bcb524f14e27746ec62a16c0cb\", \"proof.json\": \"f679c554f87608d40adc9850fce50aab24ef1730a372694cdc74955752a4ebfd\"}"; }
 
 NSC_FILTER(Window, nsc::NSC_ELEMENT)

@@ -1,7 +1,8 @@
 """Catches a header of the kernel library that does something else than its unit tests in C++ say.
 
 Each .cpp file of this folder is a program. It includes the headers that it tests, and expect.h. A new file is
-found by itself.
+found by itself. A program for each kind of kernel runs it whole, in registers that the machine may lack; what
+kernels compute is tested from Python.
 """
 
 import importlib.util
@@ -17,8 +18,8 @@ from nsc import library
 FOLDER = Path(__file__).parent
 FILES = [path.relative_to(FOLDER).as_posix() for path in sorted(FOLDER.rglob("*.cpp"))]
 FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-pthread")
-# What takes a second of a processor or more to compile.
-PASSES = ("butterflies", "engine", "kernel", "keys_pass", "narrow_pass", "routing_pass")
+# What takes some seconds of a processor to compile.
+PASSES = ("long_pass", "merge_columns", "routing_pass")
 LONG = {f"relaxed/{name}.cpp" for name in PASSES} | {"deploy/operators.cpp"}
 
 
@@ -74,13 +75,6 @@ def test_headers_do_what_they_say_on_arm(name, tmp_path):
         pytest.skip(f"{compiler} or {runner} is not installed")
     options = ("-O1", "-static", "-Wno-error")
     assert what_fails(FOLDER / name, tmp_path, *options, compiler=compiler, runner=(runner,)) == ""
-
-
-def test_each_header_for_processors_has_unit_tests():
-    tests = "".join((FOLDER / name).read_text(encoding="utf-8") for name in FILES)
-    tested = set(re.findall(r"^#include <(nsc/[\w/]+\.h)>$", tests, re.MULTILINE))
-    headers = {path.relative_to(library.FOLDER).as_posix() for path in library.FOLDER.glob("nsc/**/*.h")}
-    assert {name for name in headers if "/cuda/" not in name} <= tested <= headers
 
 
 WRONG = """#include "expect.h"

@@ -14,15 +14,13 @@
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 
 #define DECLARE(real, suffix)                                                                                          \
-    extern "C" int64_t nsc_kept_##suffix(int32_t, int64_t);                                                            \
     extern "C" int32_t nsc_forward_##suffix(int32_t, int64_t, const real *, const real *, int64_t, const void *,       \
-                                            int64_t, int64_t, real *, real *, real *, void *);                         \
+                                            int64_t, int64_t, real *, real *, void *);                                 \
     extern "C" int32_t nsc_backward_##suffix(int32_t, int64_t, const real *, const real *, int64_t, const void *,      \
                                              int64_t, int64_t, const real *, const real *, real *, real *, real *,     \
-                                             real *, real *, void *);                                                  \
+                                             real *, void *);                                                          \
     template <>                                                                                                        \
     struct Kernel<real> {                                                                                              \
-        static constexpr auto kept = nsc_kept_##suffix;                                                                \
         static constexpr auto forward = nsc_forward_##suffix;                                                          \
         static constexpr auto backward = nsc_backward_##suffix;                                                        \
     };
@@ -135,10 +133,8 @@ static void call_all(int64_t wires, int64_t batch, int kind, void *pool) {
             const int64_t stride = shared ? 0 : per_sample;
 
             Array<real> values(batch * wires), routed(is_loss ? batch : batch * wires * columns);
-            Array<real> kept(Kernel<real>::kept(routing, batch));
-            real *weights = kept.count ? kept.start : nullptr;
             int32_t status = Kernel<real>::forward(routing, batch, x.start, steepness.start, steepness_stride, taken,
-                                                   stride, columns, values.start, routed.start, weights, pool);
+                                                   stride, columns, values.start, routed.start, pool);
             require(status == 0, "forward fails");
             require(values.is_written() && routed.is_written(), "forward leaves results unwritten");
 
@@ -152,7 +148,7 @@ static void call_all(int64_t wires, int64_t batch, int kind, void *pool) {
                     routing, batch, x.start, steepness.start, steepness_stride, taken, stride, columns,
                     given & 1 ? values_grad.start : nullptr, given & 2 ? routed_grad.start : nullptr, x_grad.start,
                     given == 2 ? nullptr : steepness_grad.start, has_gradient ? payload_grad.start : nullptr,
-                    given == 4 ? losses.start : nullptr, given == 2 ? nullptr : weights, pool);
+                    given == 4 ? losses.start : nullptr, pool);
                 require(status == 0, "backward fails");
                 require(x_grad.is_written(), "backward leaves the gradient of x unwritten");
                 if (given != 2) require(steepness_grad.is_written(), "backward leaves that of the steepness unwritten");
@@ -169,7 +165,7 @@ static void refuse_bad_calls(int64_t wires) {
     fill(x, 0);
     const auto status = [&](Routing routing) {
         return Kernel<real>::forward(routing, 1, x.start, steepness.start, 0, target.start, 0, wires, values.start,
-                                     routed.start, nullptr, nullptr);
+                                     routed.start, nullptr);
     };
     for (int64_t c = 0; c < wires; ++c) target.start[c] = c;
     steepness.start[0] = 0;
@@ -187,7 +183,7 @@ static void refuse_bad_calls(int64_t wires) {
         for (int64_t i = 0; i < reals.count; ++i) reals.start[i] = 0;
         reals.start[row * wires + wires - 1] = wrong;
         return Kernel<real>::forward(routing, 1, x.start, steepness.start, 0, reals.start, 0, wires, values.start,
-                                     routed.start, nullptr, nullptr) == 3;
+                                     routed.start, nullptr) == 3;
     };
     using Limits = std::numeric_limits<real>;
     for (const real wrong : {real(-1), real(1) / 2, real(wires), Limits::max(), Limits::infinity(), Limits::quiet_NaN()}) {

@@ -142,8 +142,7 @@ void run(Function function, const RelaxedCall &call, Others... others) {
     check_status(
         function(call.routing, call.batch(), reals<real>(call.x), reals<real>(call.steepness),
                  call.steepness.stride(0), address(payload), payload ? payload->stride(0) : 0,
-                 payload ? payload->size(payload->dim() - 1) : 0, others..., nullptr,
-                 torch_threads()),
+                 payload ? payload->size(payload->dim() - 1) : 0, others..., torch_threads()),
         call);
 }
 

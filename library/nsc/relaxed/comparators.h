@@ -70,38 +70,29 @@ constexpr bool are_same<A, A> = true;
 
 // From values to mixed values, in place. Keeps nothing, the weights, or the derivatives. The two
 // values move towards each other by the smaller weight of their difference, so nothing depends on
-// which wire has the larger one. `careful`: some values are extreme. Several blocks lie one behind
-// the other, and so does what is kept of them: with more comparators at a time that do not depend
-// on each other, a processor waits less.
-template <class real, bool careful, int32_t blocks, class Kept, class P>
-NSC_NOINLINE void compare(const P &plan, int32_t count, const Comparator *at,
-                          Vec<real> *first_block, const Vec<real> *steepnesses, Kept kept) {
+// which wire has the larger one. `careful`: some values are extreme.
+template <class real, class Relaxation, bool careful, class Kept>
+NSC_NOINLINE void compare(int32_t count, const Comparator *at, Vec<real> *block,
+                          Vec<real> steepness, Kept kept) {
     using Row = Vec<real>;
-    using Relaxation = typename P::Relaxation;
     constexpr bool keeps_weights = are_same<Kept, Weights<Row>>,
                    keeps_derivatives = are_same<Kept, Derivatives<Row>>;
     constexpr real infinity = real(__builtin_inf());
-    constexpr int32_t most = most_in_bundle * blocks;
-    Row lows[most], highs[most], gaps[most], activation[most], elastic[most];
-    for (int32_t i = 0; i < count; ++i) NSC_UNROLL
-    for (int32_t which = 0; which < blocks; ++which) {
-        const Row *block = first_block + which * plan.wires;
-        const int32_t k = i * blocks + which;
+    Row lows[most_in_bundle], highs[most_in_bundle], gaps[most_in_bundle],
+        activation[most_in_bundle], elastic[most_in_bundle];
+    for (int32_t i = 0; i < count; ++i) {
         const Row a = block[at[i].lo], b = block[at[i].hi];
         const Row low = lesser(b, a), high = greater(a, b), gap = high - low,
                   stretch = Relaxation::template stretch<real>(gap);
-        lows[k] = low, highs[k] = high, gaps[k] = gap;
-        activation[k] = gap * stretch;
+        lows[i] = low, highs[i] = high, gaps[i] = gap;
+        activation[i] = gap * stretch;
         if constexpr (keeps_derivatives)
-            elastic[k] = Relaxation::template elasticity<real>(gap, stretch);
+            elastic[i] = Relaxation::template elasticity<real>(gap, stretch);
     }
-    for (int32_t i = 0; i < count; ++i) NSC_UNROLL
-    for (int32_t which = 0; which < blocks; ++which) {
-        Row *block = first_block + which * plan.wires;
-        const int32_t k = i * blocks + which;
-        const int64_t place = at[i].slot + which * plan.slots;
-        const Row a = block[at[i].lo], b = block[at[i].hi], v = steepnesses[which] * activation[k];
-        Row low = lows[k], high = highs[k], gap = gaps[k],
+    for (int32_t i = 0; i < count; ++i) {
+        const int64_t place = at[i].slot;
+        const Row a = block[at[i].lo], b = block[at[i].hi], v = steepness * activation[i];
+        Row low = lows[i], high = highs[i], gap = gaps[i],
             tail = Relaxation::template tail<real>(v);
         const auto swapped = b < a;
         auto infinite = swapped & ~swapped;
@@ -120,8 +111,8 @@ NSC_NOINLINE void compare(const P &plan, int32_t count, const Comparator *at,
             kept.gap[place] = infinite ? all(infinity) : difference;
         }
         if constexpr (keeps_derivatives) {
-            Row slope = sigmoid_slope<Relaxation, real>(v, 1 - tail, tail), change = v * elastic[k],
-                effect = activation[k];
+            Row slope = sigmoid_slope<Relaxation, real>(v, 1 - tail, tail), change = v * elastic[i],
+                effect = activation[i];
             if constexpr (careful) {  // infinite values are constant, and so are weights of 0
                 const auto constant = infinite | (tail == 0);
                 slope = constant ? Row{} : slope, change = constant ? Row{} : change,

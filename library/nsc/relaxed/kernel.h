@@ -45,15 +45,12 @@ Call<P, real> call_of(P &plan, NSC_CALL_PARAMETERS(real)) {
 // Defines the functions for an arithmetic type, whose names end in the suffix. `first` is their
 // first parameter with a comma, if they need one to find the plan.
 #define NSC_FUNCTIONS_OF(plan, first, real, suffix)                                            \
-    NSC_API int64_t nsc_kept_##suffix(first int32_t routing, int64_t batch) {                  \
-        return nsc::count_kept<real>(plan, static_cast<nsc::Routing>(routing), batch);         \
-    }                                                                                          \
     NSC_API int32_t nsc_forward_##suffix(first NSC_FORWARD_PARAMETERS(real)) {                 \
         auto &run = plan;                                                                      \
         return nsc::forward(run,                                                               \
                             nsc::call_of(run, routing, batch, x, steepness, steepness_stride,  \
                                          payload, payload_stride, payload_columns),            \
-                            values, routed, kept, reinterpret_cast<nsc::ParallelFor>(pool));   \
+                            values, routed, reinterpret_cast<nsc::ParallelFor>(pool));         \
     }                                                                                          \
     NSC_API int32_t nsc_backward_##suffix(first NSC_BACKWARD_PARAMETERS(real)) {               \
         auto &run = plan;                                                                      \
@@ -61,7 +58,7 @@ Call<P, real> call_of(P &plan, NSC_CALL_PARAMETERS(real)) {
                              nsc::call_of(run, routing, batch, x, steepness, steepness_stride, \
                                           payload, payload_stride, payload_columns),           \
                              values_grad, routed_grad, x_grad, steepness_grad, payload_grad,   \
-                             losses, kept, reinterpret_cast<nsc::ParallelFor>(pool));          \
+                             losses, reinterpret_cast<nsc::ParallelFor>(pool));                \
     }
 
 // Defines the functions of a plan that is known, and nsc_prepare(), which must be called before any

@@ -2,10 +2,9 @@
 //
 // A comparator's sigmoid is a chain of about 30 operations, and each waits for the one before. So
 // up to eight comparators that share no wire, a bundle, go through the stages of the chain
-// together; where the values alone are wanted, bundles of two groups of samples do. Roots are
-// polynomials: two square roots and a division take longer, in wide registers most of all. A group
-// of samples with infinite, NaN or huge values is recognised once, from its inputs, and takes a
-// path of its own.
+// together. Roots are polynomials: two square roots and a division take longer, in wide registers
+// most of all. A group of samples with infinite, NaN or huge values is recognised once, from its
+// inputs, and takes a path of its own.
 //
 // For gradients of the values alone a comparator leaves one number, its share: two gradients move
 // towards each other by this share of their difference. So the way back takes three operations a
@@ -31,116 +30,53 @@ inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
     return group < batch ? group : batch;
 }
 
-// A group of samples that go through the keys pass together, blocks of `lanes` at a time or one by
-// one.
-template <class P, class real, int64_t most_blocks = 1>
+// Samples that go through the keys pass together, a lane each, or one sample.
+template <class P, class real>
 struct KeysTask {
     KeysTask(const Call<P, real> &call, int64_t group_first, int64_t group_count, int64_t task)
         : at_once(count_at_once(call.plan, group_count)),
           place(task * at_once),
           first(group_first + place),
-          count(group_count - place < at_once ? group_count - place : at_once),
-          blocks((count + lanes<real> - 1) / lanes<real>) {
-        for (int64_t k = 0; k < most_blocks * lanes<real>; ++k)
-            steepness[k / lanes<real>][k % lanes<real>] =
-                call.steepness_of(k < count ? first + k : first);
+          count(group_count - place < at_once ? group_count - place : at_once) {
+        for (int64_t k = 0; k < lanes<real>; ++k)
+            steepness[k] = call.steepness_of(k < count ? first + k : first);
     }
     // A lane per sample, for a few samples, takes less time than their comparators one sample after
     // another; but half of a register's samples are enough for several threads, unless one thread
     // takes them all.
     static int64_t count_at_once(const P &plan, int64_t group) {
-        return group < (plan.comparators < 512 ? 2 : lanes<real> / 2) ? 1
-                                                                      : most_blocks * lanes<real>;
+        return group < (plan.comparators < 512 ? 2 : lanes<real> / 2) ? 1 : lanes<real>;
     }
     static int64_t count_tasks(const P &plan, int64_t group) {
         return (group + count_at_once(plan, group) - 1) / count_at_once(plan, group);
     }
     bool lanes_are_samples() const { return at_once > 1; }
-    // Samples before a block, and in it.
-    int64_t before(int64_t block) const { return block * lanes<real>; }
-    int64_t in_block(int64_t block) const {
-        return count - before(block) < lanes<real> ? count - before(block) : lanes<real>;
-    }
-    int64_t at_once, place, first, count, blocks;  // place in the group, first sample, samples
-    Vec<real> steepness[most_blocks];
+    int64_t at_once, place, first, count;  // place in the group, first sample, samples
+    Vec<real> steepness;
 };
-
-// Runs all comparators on a task's blocks, one behind the other, in place. What it keeps of each,
-// it keeps by slot.
-template <class P, class real, int64_t most_blocks, class Kept>
-inline void compare_blocks(const P &plan, const KeysTask<P, real, most_blocks> &task,
-                           Vec<real> *blocks, Kept kept) {
-    bool extreme = false;
-    for (int64_t block = 0; block < task.blocks; ++block)
-        extreme |= are_extreme<typename P::Relaxation, real>(blocks + block * plan.wires,
-                                                             plan.wires, task.steepness[block]);
-    if (task.blocks == most_blocks && !extreme) {
-        for (int32_t p = 0; p < plan.bundle_count; ++p)
-            compare<real, false, most_blocks>(plan, plan.bundles[p].count,
-                                              plan.in_bundles + plan.bundles[p].first, blocks,
-                                              task.steepness, kept);
-        return;
-    }
-    for (int64_t block = 0; block < task.blocks; ++block)
-        compare_block<real>(plan, extreme, blocks + block * plan.wires, task.steepness[block],
-                            kept.from(block * plan.slots));
-}
-
-// Fills a block with the gradients of the values of `count` samples, null for zero.
-template <class real, class P>
-inline void load_gradient(const P &plan, const real *values_grad, int64_t count, Vec<real> *block) {
-    if (values_grad)
-        load_samples(plan, values_grad, count, block);
-    else
-        memset(block, 0, sizeof(Vec<real>) * plan.wires);
-}
-
-// Blocks of samples that go through the keys pass together where the values alone are wanted: two,
-// unless what is kept of them for gradients exceeds a cache of this many bytes. Calls
-// run(Blocks<...>()).
-constexpr int64_t cache_bytes = 1 << 19;
-
-template <int64_t blocks>
-struct Blocks {
-    static constexpr int64_t count = blocks;
-};
-
-template <class real, class P, class Run>
-inline Status with_value_blocks(const P &plan, Run run) {
-    if (2 * plan.slots * int64_t(sizeof(Vec<real>)) <= cache_bytes) return run(Blocks<2>());
-    return run(Blocks<1>());
-}
 
 // Runs the keys pass on samples first ... first + count - 1: their values go to `values`, at the
 // place of sample `first`.
 template <class P, class real>
 Status values_forward(const Call<P, real> &call, int64_t first, int64_t count, real *values,
                       ParallelFor pool) {
+    using Task = KeysTask<P, real>;
     const P &plan = call.plan;
-    return with_value_blocks<real>(plan, [&](auto most) {
-        using Task = KeysTask<P, real, decltype(most)::count>;
-        const int64_t bytes = Task::count_at_once(plan, count) > 1
-                                  ? sizeof(Vec<real>) * plan.wires * decltype(most)::count
-                                  : 0;
-        return parallel(pool, Task::count_tasks(plan, count), grain_of(8 * plan.comparators), bytes,
-                        [&](int64_t number, const Memory &memory) {
-            const Task task(call, first, count, number);
-            const real *x = call.x + task.first * plan.wires;
-            real *to = values + task.place * plan.wires;
-            if (!task.lanes_are_samples()) {
-                memcpy(to, x, sizeof(real) * plan.wires);
-                compare_layers(plan, to, task.steepness[0][0], Nothing());
-                return;
-            }
-            Vec<real> *blocks = memory.get<Vec<real>>();
-            for (int64_t b = 0; b < task.blocks; ++b)
-                load_samples(plan, x + task.before(b) * plan.wires, task.in_block(b),
-                             blocks + b * plan.wires);
-            compare_blocks(plan, task, blocks, Nothing());
-            for (int64_t b = 0; b < task.blocks; ++b)
-                store_samples(plan, to + task.before(b) * plan.wires, task.in_block(b),
-                              blocks + b * plan.wires);
-        });
+    const int64_t bytes = Task::count_at_once(plan, count) > 1 ? sizeof(Vec<real>) * plan.wires : 0;
+    return parallel(pool, Task::count_tasks(plan, count), grain_of(8 * plan.comparators), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const Task task(call, first, count, number);
+        const real *x = call.x + task.first * plan.wires;
+        real *to = values + task.place * plan.wires;
+        if (!task.lanes_are_samples()) {
+            memcpy(to, x, sizeof(real) * plan.wires);
+            compare_layers(plan, to, task.steepness[0], Nothing());
+            return;
+        }
+        Vec<real> *block = memory.get<Vec<real>>();
+        load_samples(plan, x, task.count, block);
+        compare_block<real>(plan, block, task.steepness, Nothing());
+        store_samples(plan, to, task.count, block);
     });
 }
 
@@ -164,20 +100,20 @@ Status keys_forward(const Call<P, real> &call, int64_t first, int64_t count, rea
              *kept = weights + task.place * weights_per_sample(plan);
         if (!task.lanes_are_samples()) {
             memcpy(to, x, sizeof(real) * plan.wires);
-            compare_layers_to_slots(plan, to, task.steepness[0][0],
+            compare_layers_to_slots(plan, to, task.steepness[0],
                                     weights_at<Relaxation>(kept, plan.slots));
             return;
         }
         Row *block = memory.get<Row>(), *tile = block + plan.wires;
         load_samples(plan, x, task.count, block);
-        const bool extreme = are_extreme<Relaxation, real>(block, plan.wires, task.steepness[0]);
+        const bool extreme = are_extreme<Relaxation, real>(block, plan.wires, task.steepness);
         for (int64_t c = 0; c < plan.codelet_count; ++c) {
             const Codelet codelet = plan.codelets[c];
             const Weights<Row> w = weights_at<Relaxation>(tile, plan.longest_codelet);
             if (extreme)
-                compare_codelet<real, true>(plan, c, block, task.steepness[0], w);
+                compare_codelet<real, true>(plan, c, block, task.steepness, w);
             else
-                compare_codelet<real, false>(plan, c, block, task.steepness[0], w);
+                compare_codelet<real, false>(plan, c, block, task.steepness, w);
             for (int64_t a = 0; a < arrays<Relaxation>; ++a)
                 scatter_slots(kept + a * plan.slots + codelet.slot, weights_per_sample(plan),
                               task.count, plan.shapes[codelet.shape].comparators,
@@ -210,7 +146,7 @@ Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
                    *of_values = values_grad ? values_grad + task.first * plan.wires : nullptr;
         if (!task.lanes_are_samples()) {
             copy_or_clear(to, of_values, plan.wires);
-            const real sum = compare_layers_backward(plan, to, from, task.steepness[0][0],
+            const real sum = compare_layers_backward(plan, to, from, task.steepness[0],
                                                      weights_at<Relaxation>(kept, plan.slots));
             if (steepness_grad) steepness_grad[task.first] = sum;
             return;
@@ -226,7 +162,7 @@ Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
             for (int64_t a = 0; a < arrays<Relaxation>; ++a)
                 gather_slots(kept + a * plan.slots + codelet.slot, weights_per_sample(plan),
                              task.count, slot_count, tile + a * plan.longest_codelet);
-            compare_codelet_backward<real>(plan, c, block, into, task.steepness[0],
+            compare_codelet_backward<real>(plan, c, block, into, task.steepness,
                                            weights_at<Relaxation>(tile, plan.longest_codelet),
                                            steepness_grad ? parts : nullptr);
         }
@@ -240,56 +176,39 @@ template <class P, class real>
 Status values_backward(const Call<P, real> &call, const real *values_grad, real *x_grad,
                        real *steepness_grad, ParallelFor pool) {
     using Row = Vec<real>;
+    using Task = KeysTask<P, real>;
     const P &plan = call.plan;
-    return with_value_blocks<real>(plan, [&](auto most) {
-        using Task = KeysTask<P, real, decltype(most)::count>;
-        constexpr int64_t most_blocks = decltype(most)::count;
-        const bool by_lane = Task::count_at_once(plan, call.batch) > 1;
-        const int64_t rows = by_lane ? most_blocks * plan.slots : layer_rows<real>(plan),
-                      kept_rows = (steepness_grad ? 2 : 1) * rows;
-        const int64_t of_samples = sizeof(Row) * (most_blocks * plan.wires + slot_alignment);
-        const int64_t others = by_lane          ? of_samples
-                               : steepness_grad ? 2 * sizeof(real) * plan.slots
-                                                : 0;
-        return parallel(pool, Task::count_tasks(plan, call.batch), grain_of(16 * plan.comparators),
-                        sizeof(Row) * kept_rows + others,
-                        [&](int64_t number, const Memory &memory) {
-            const Task task(call, 0, call.batch, number);
-            const real *x = call.x + task.first * plan.wires,
-                       *from = values_grad ? values_grad + task.first * plan.wires : nullptr;
-            real *to = x_grad + task.first * plan.wires;
-            Row *held = memory.get<Row>(), *parts = held + kept_rows,
-                *blocks = parts + slot_alignment;
-            const Derivatives<Row> kept = {held, steepness_grad ? held + rows : nullptr};
-            if (!task.lanes_are_samples()) {
-                memcpy(to, x,
-                       sizeof(real) * plan.wires);  // x_grad takes the values, which are not needed
-                compare_layers(plan, to, task.steepness[0][0], kept);
-                copy_or_clear(to, from, plan.wires);
-                const real sum = derive_layers_backward<real>(
-                    plan, to, kept, steepness_grad ? singly<real>(parts) : nullptr);
-                if (steepness_grad) steepness_grad[task.first] = sum;
-                return;
-            }
-            for (int64_t b = 0; b < task.blocks; ++b)
-                load_samples(plan, x + task.before(b) * plan.wires, task.in_block(b),
-                             blocks + b * plan.wires);
-            compare_blocks(plan, task, blocks, kept);
-            for (int64_t b = 0; b < task.blocks; ++b)
-                load_gradient(plan, from ? from + task.before(b) * plan.wires : nullptr,
-                              task.in_block(b), blocks + b * plan.wires);
-            if (!steepness_grad) derive_backward<real>(plan, blocks, kept, task.blocks);
-            for (int64_t b = 0; b < task.blocks; ++b) {
-                Row *block = blocks + b * plan.wires;
-                if (steepness_grad) {
-                    memset(parts, 0, sizeof(Row) * slot_alignment);
-                    derive_backward<real>(plan, block, kept.from(b * plan.slots), parts);
-                    store(steepness_grad + task.first + task.before(b), sum_of_parts(parts),
-                          task.in_block(b));
-                }
-                store_samples(plan, to + task.before(b) * plan.wires, task.in_block(b), block);
-            }
-        });
+    const bool by_lane = Task::count_at_once(plan, call.batch) > 1;
+    const int64_t rows = by_lane ? plan.slots : layer_rows<real>(plan),
+                  kept_rows = (steepness_grad ? 2 : 1) * rows;
+    const int64_t others = by_lane          ? sizeof(Row) * (plan.wires + slot_alignment)
+                           : steepness_grad ? 2 * sizeof(real) * plan.slots
+                                            : 0;
+    return parallel(pool, Task::count_tasks(plan, call.batch), grain_of(16 * plan.comparators),
+                    sizeof(Row) * kept_rows + others, [&](int64_t number, const Memory &memory) {
+        const Task task(call, 0, call.batch, number);
+        const real *x = call.x + task.first * plan.wires,
+                   *from = values_grad ? values_grad + task.first * plan.wires : nullptr;
+        real *to = x_grad + task.first * plan.wires;
+        Row *held = memory.get<Row>(), *parts = held + kept_rows, *block = parts + slot_alignment;
+        const Derivatives<Row> kept = {held, steepness_grad ? held + rows : nullptr};
+        if (!task.lanes_are_samples()) {
+            memcpy(to, x,
+                   sizeof(real) * plan.wires);  // x_grad takes the values, which are not needed
+            compare_layers(plan, to, task.steepness[0], kept);
+            copy_or_clear(to, from, plan.wires);
+            const real sum = derive_layers_backward<real>(
+                plan, to, kept, steepness_grad ? singly<real>(parts) : nullptr);
+            if (steepness_grad) steepness_grad[task.first] = sum;
+            return;
+        }
+        load_samples(plan, x, task.count, block);
+        compare_block<real>(plan, block, task.steepness, kept);
+        load_gradient(plan, from, task.count, block);
+        memset(parts, 0, sizeof(Row) * slot_alignment);
+        derive_backward<real>(plan, block, kept, steepness_grad ? parts : nullptr);
+        if (steepness_grad) store(steepness_grad + task.first, sum_of_parts(parts), task.count);
+        store_samples(plan, to, task.count, block);
     });
 }
 

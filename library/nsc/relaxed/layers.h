@@ -100,11 +100,11 @@ template <bool careful, class real, class Kept, class Keep, class P>
 void compare_layers(const P &plan, real *y, real steepness, Kept kept, Keep keep) {
     Gathered<real> both;
     real *lo = both.lo(), *hi = both.hi();
-    const Vec<real> steepnesses = all(steepness);
     for_each_in_layers<real>(plan, false, [&](const Comparator *at, int64_t count, int64_t row) {
         for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
         const int32_t rows = int32_t((count + lanes<real> - 1) / lanes<real>);
-        compare<real, careful, 1>(plan, rows, gathered.at, both.rows, &steepnesses, kept.from(row));
+        compare<real, typename P::Relaxation, careful>(rows, gathered.at, both.rows, all(steepness),
+                                                       kept.from(row));
         for (int64_t k = 0; k < count; ++k) y[at[k].lo] = lo[k], y[at[k].hi] = hi[k];
         keep(at, count);
     });

@@ -214,13 +214,12 @@ struct LongPass {
     }
     template <class Keep>
     void compare_run(Gathered<real> &both, const Run &run, Keep keep) const {
-        const Row steepnesses = all(steepness);
         const int32_t rows = run.template registers<real>();
         gather(run.at, run.count, x, both);
         if (careful)
-            compare<real, true, 1>(plan, rows, gathered.at, both.rows, &steepnesses, keep);
+            compare<real, Relaxation, true>(rows, gathered.at, both.rows, all(steepness), keep);
         else
-            compare<real, false, 1>(plan, rows, gathered.at, both.rows, &steepnesses, keep);
+            compare<real, Relaxation, false>(rows, gathered.at, both.rows, all(steepness), keep);
         scatter(run.at, run.count, x, both);
     }
     // Mixes what goes up, and calls visit(column, register, difference in front).

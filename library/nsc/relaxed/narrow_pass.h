@@ -2,10 +2,9 @@
 //
 // Up to 32 wires P of a few samples fits the caches, so for P and for losses a lane is a sample
 // and not a column. Weights fill registers, no sum runs over lanes, nothing is computed twice, and
-// a column meets only the comparators of its light cone. Butterflies may join comparators of
-// different codelets. A small batch leaves lanes idle and runs in the same way, as bits must not
-// depend on the batch. The forward pass keeps its weights, about as many bytes as P. Payloads and
-// rows of P take the general routing, whose lanes are columns.
+// a column meets only the comparators of its light cone. A small batch leaves lanes idle and runs
+// in the same way, as bits must not depend on the batch. Payloads and rows of P take the general
+// routing, whose lanes are columns.
 #pragma once
 
 #include <nsc/relaxed/call.h>
@@ -57,7 +56,7 @@ NSC_STEP void run_step(int64_t pitch, Vec<real> *rows, const NarrowStep &step, M
     Mix<Row> m[count];
     NSC_UNROLL
     for (int32_t c = 0; c < count; ++c)
-        m[c] = {w.keep[step.butterfly.slots[c]], w.swap[step.butterfly.slots[c]]};
+        m[c] = {w.keep[step.butterfly.slot + c], w.swap[step.butterfly.slot + c]};
     const Row *from[taken];
     Row *to[taken];
     NSC_UNROLL
@@ -112,7 +111,7 @@ void route_columns_back(const P &plan, Vec<real> *grad, const NarrowCone &cone, 
             differences -= narrow_columns * count;
             Row sums[count];
             NSC_UNROLL
-            for (int32_t c = 0; c < count; ++c) sums[c] = weight_grad[step.butterfly.slots[c]];
+            for (int32_t c = 0; c < count; ++c) sums[c] = weight_grad[step.butterfly.slot + c];
             run_step<pattern, true, real>(
                 pitch_of<true>(plan), grad, step, w,
                 [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b)
@@ -121,7 +120,7 @@ void route_columns_back(const P &plan, Vec<real> *grad, const NarrowCone &cone, 
                 mix(a, b, m);
             });
             NSC_UNROLL
-            for (int32_t c = 0; c < count; ++c) weight_grad[step.butterfly.slots[c]] = sums[c];
+            for (int32_t c = 0; c < count; ++c) weight_grad[step.butterfly.slot + c] = sums[c];
         });
 }
 
@@ -226,9 +225,7 @@ struct Samples {
     void compare(Vec<real> *block, Weights<Vec<real>> w) const {
         const P &plan = call.plan;
         load_samples(plan, call.x + first * plan.wires, count, block);
-        compare_block<real>(plan,
-                            are_extreme<typename P::Relaxation, real>(block, plan.wires, steepness),
-                            block, steepness, w);
+        compare_block<real>(plan, block, steepness, w);
     }
     // The same backwards on gradients, given the gradients of the weights.
     void compare_backward(Vec<real> *grad, const Vec<real> *weight_grad, Weights<Vec<real>> w,
@@ -244,12 +241,6 @@ struct Samples {
                 parts[at[i].slot % slot_alignment] += steepness_grad[i];
         }
     }
-    void load_gradient(const real *values_grad, Vec<real> *block) const {
-        if (values_grad)
-            load_samples(call.plan, values_grad + first * call.plan.wires, count, block);
-        else
-            memset(block, 0, sizeof(Vec<real>) * call.plan.wires);
-    }
     // The truth of each sample's item `column`, if the routing is a loss.
     Truths<real> truths(int64_t column) const {
         return {count, [&](int64_t k) -> const Target<real> & { return targets[k]; },
@@ -261,27 +252,8 @@ struct Samples {
     Target<real> targets[lanes<real>];
 };
 
-// Reals that forward keeps for backward: the weights of all samples, and what it takes to begin at
-// a register.
-template <class real, class P>
-int64_t narrow_kept(const P &plan, int64_t batch) {
-    return (Samples<P, real>::count_tasks(batch) * arrays<typename P::Relaxation> * plan.slots +
-            1) *
-           lanes<real>;
-}
-
-// The weights of a task's samples in what forward keeps.
 template <class P, class real>
-Vec<real> *kept_weights(const P &plan, real *kept, int64_t task) {
-    const uintptr_t start =
-        (reinterpret_cast<uintptr_t>(kept) + register_bytes - 1) & ~uintptr_t(register_bytes - 1);
-    return reinterpret_cast<Vec<real> *>(start) +
-           task * arrays<typename P::Relaxation> * plan.slots;
-}
-
-template <class P, class real>
-Status narrow_forward(const Call<P, real> &call, real *values, real *routed, real *kept,
-                      ParallelFor pool) {
+Status narrow_forward(const Call<P, real> &call, real *values, real *routed, ParallelFor pool) {
     using Row = Vec<real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
@@ -294,8 +266,7 @@ Status narrow_forward(const Call<P, real> &call, real *values, real *routed, rea
                       held = held_columns(plan);
         const Samples<P, real> samples(call, task);
         Row *block = memory.get<Row>(), *rows = block + wires + weights_per_sample(plan);
-        const Weights<Row> w =
-            weights_at<Relaxation>(kept ? kept_weights(plan, kept, task) : block + wires, slots);
+        const Weights<Row> w = weights_at<Relaxation>(block + wires, slots);
         samples.compare(block, w);
         store_samples(plan, values + samples.first * wires, samples.count, block);
         memset(rows + wires * pitch, 0, sizeof(Row) * pitch);
@@ -324,7 +295,7 @@ Status narrow_forward(const Call<P, real> &call, real *values, real *routed, rea
 template <class P, class real>
 Status narrow_backward(const Call<P, real> &call, const real *values_grad, const real *routed_grad,
                        real *x_grad, real *steepness_grad, real *share_grad, real *loss_of_samples,
-                       real *kept, ParallelFor pool) {
+                       ParallelFor pool) {
     using Row = Vec<real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
@@ -339,11 +310,10 @@ Status narrow_backward(const Call<P, real> &call, const real *values_grad, const
         const Samples<P, real> samples(call, task);
         Row *block = memory.get<Row>(), *parts = block + wires,
             *weight_grad = parts + slot_alignment;
-        const Weights<Row> w = weights_at<Relaxation>(
-            kept ? kept_weights(plan, kept, task) : weight_grad + slots, slots);
+        const Weights<Row> w = weights_at<Relaxation>(weight_grad + slots, slots);
         Row *grad = weight_grad + slots + weights_per_sample(plan),
             *rows = grad + (wires + 1) * pitch, *differences = rows + (wires + 1) * narrow_columns;
-        if (!kept) samples.compare(block, w);
+        samples.compare(block, w);
         memset(weight_grad, 0, sizeof(Row) * slots);
         memset(rows + wires * narrow_columns, 0, sizeof(Row) * narrow_columns);
         double losses[lanes<real>] = {};
@@ -382,7 +352,8 @@ Status narrow_backward(const Call<P, real> &call, const real *values_grad, const
         }
         for (int64_t k = 0; loss_of_samples && k < samples.count; ++k)
             loss_of_samples[samples.first + k] = real(losses[k]);
-        samples.load_gradient(values_grad, block);
+        load_gradient(plan, values_grad ? values_grad + samples.first * wires : nullptr,
+                      samples.count, block);
         memset(parts, 0, sizeof(Row) * slot_alignment);
         samples.compare_backward(block, weight_grad, w, steepness_grad ? parts : nullptr);
         store_samples(plan, x_grad + samples.first * wires, samples.count, block);

@@ -48,14 +48,7 @@ struct ShapeButterfly {
     uint8_t places[4];
 };
 
-// A butterfly of a network of few wires. It may join comparators of different codelets.
-struct NarrowButterfly {
-    Pattern pattern;
-    uint8_t rows[4];
-    int32_t slots[4];
-};
-
-// Networks of so few wires may have narrow butterflies.
+// P of networks of so few wires takes the narrow pass.
 constexpr int64_t most_narrow_wires = 32;
 
 // A network as data, which the engine reads. The text of one network's kernel has a struct with the
@@ -67,14 +60,12 @@ struct AnyNetwork {
     int64_t slots;            // places for weights, a multiple of slot_alignment for each codelet
     int64_t longest_codelet;  // most slots of a codelet, at least slot_alignment
     int64_t codelet_count, butterfly_count;
-    int64_t narrow_count;  // 0 where the network is wide
     const Codelet *codelets;
     const uint16_t *spreads;
     const Shape *shapes;
     const Pair *pairs;
     const Flips *flips;
     const ShapeButterfly *shape_butterflies;
-    const NarrowButterfly *narrow_butterflies;
 };
 
 // Networks of so many wires are long: their values, and a few columns, take a pass of their own.
@@ -87,9 +78,9 @@ constexpr bool has_long_pass = Network::wires >= fewest_long_wires;
 template <>
 constexpr bool has_long_pass<AnyNetwork> = false;
 
-// Whether a network may have narrow butterflies.
+// Whether P of a network may take the narrow pass.
 template <class Network>
-constexpr bool may_be_narrow = Network::narrow_count > 0;
+constexpr bool may_be_narrow = Network::wires <= most_narrow_wires;
 template <>
 constexpr bool may_be_narrow<AnyNetwork> = true;
 

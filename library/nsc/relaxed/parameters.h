@@ -10,8 +10,8 @@
         int64_t payload_columns
 
 #define NSC_FORWARD_PARAMETERS(real) \
-    NSC_CALL_PARAMETERS(real), real *values, real *routed, real *kept, void *pool
+    NSC_CALL_PARAMETERS(real), real *values, real *routed, void *pool
 
 #define NSC_BACKWARD_PARAMETERS(real)                                                          \
     NSC_CALL_PARAMETERS(real), const real *values_grad, const real *routed_grad, real *x_grad, \
-        real *steepness_grad, real *payload_grad, real *losses, real *kept, void *pool
+        real *steepness_grad, real *payload_grad, real *losses, void *pool

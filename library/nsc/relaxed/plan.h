@@ -125,7 +125,7 @@ constexpr int64_t narrow_columns = 4;
 // A butterfly in the light cone of a few columns, and the rows that it takes. The row `wires` is
 // zero; it stands for a wire that no column of the cone has reached.
 struct NarrowStep {
-    NarrowButterfly butterfly;
+    Butterfly butterfly;
     uint8_t from[4];
 };
 
@@ -178,26 +178,21 @@ struct Plan : Network {
     uint64_t *front_reached_by;
     int32_t *merge_slots;
 
-    Once once, once_routing, once_front, once_cones, once_bundles;
+    Once once, once_routing;
 
     // Words of a light cone.
     int64_t cone_words() const {
         return (this->wires + 64 * cone_columns - 1) / (64 * cone_columns);
     }
     // Whether P takes the narrow pass.
-    bool is_narrow() const { return this->narrow_count > 0; }
-    // Whether values and a few columns take the long pass.
+    bool is_narrow() const { return this->wires <= most_narrow_wires; }
 
-    // Writes the tables that all calls need; for a long network only the tables of the long pass.
+    // Writes the tables that calls need; for a long network only the tables of the long pass.
     // Returns out_of_memory if there is none for them.
     Status prepare();
-    // Writes the butterflies; those in front of the last merge; and the light cones, which a long
-    // network has no tables of: the tables of bitonic 65,536 would take a gigabyte.
+    // Writes the tables that other calls of a long network need. It has no tables of light cones:
+    // for bitonic 65,536 they would take a gigabyte.
     Status prepare_routing();
-    Status prepare_front();
-    Status prepare_cones();
-    // Writes the tables that calls with several samples need besides.
-    Status prepare_bundles();
 };
 
 // Calls visit(lo, hi, slot) for each comparator, in an order that respects the graph.
@@ -429,8 +424,8 @@ void find_narrow_cones(P &plan) {
         cone->steps = steps;
         for (int64_t wire = 0; wire < plan.wires; ++wire)
             cone->reaches[wire] = column <= wire && wire < column + narrow_columns;
-        for (int64_t b = 0; b < plan.narrow_count; ++b) {
-            const NarrowButterfly &butterfly = plan.narrow_butterflies[b];
+        for (int64_t b = 0; b < plan.butterfly_count; ++b) {
+            const Butterfly &butterfly = plan.butterflies[b];
             const int32_t rows = rows_of(butterfly.pattern);
             bool reached = false;
             for (int32_t k = 0; k < rows; ++k) reached |= cone->reaches[butterfly.rows[k]];
@@ -458,78 +453,69 @@ bool allot(T *&table, int64_t count) {
     return table != nullptr;
 }
 
-template <class Network, class Relaxed>
-Status Plan<Network, Relaxed>::prepare_bundles() {
-    return once_bundles.run([&] {
-        const int64_t count = this->comparators;
-        if (!allot(in_codelets, count) || !allot(codelet_bundles, count) ||
-            !allot(first_bundle, this->codelet_count) || !allot(in_bundles, count) ||
-            !allot(bundles, count))
+template <class P>
+Status make_bundles(P &plan) {
+    const int64_t count = plan.comparators;
+    if (!allot(plan.in_codelets, count) || !allot(plan.codelet_bundles, count) ||
+        !allot(plan.first_bundle, plan.codelet_count) || !allot(plan.in_bundles, count) ||
+        !allot(plan.bundles, count))
+        return out_of_memory;
+    const Status status = find_bundles_of_codelets(plan);
+    return status == ok ? find_fuller_bundles(plan) : status;
+}
+
+template <class P>
+Status make_butterflies(P &plan) {
+    const int64_t count = plan.butterfly_count;
+    if (!allot(plan.butterflies, count) || !allot(plan.mirrored_butterflies, count))
+        return out_of_memory;
+    find_butterflies(plan);
+    if (!P::may_end_in_merge || !plan.merge_layers) return ok;
+    if (!allot(plan.front_butterflies, plan.comparators) ||
+        !allot(plan.merge_slots, plan.merge_layers * plan.wires / 2))
+        return out_of_memory;
+    return find_front(plan);
+}
+
+template <class P>
+Status make_cones(P &plan) {
+    const int64_t words = plan.cone_words(),
+                  narrow = (plan.wires + narrow_columns - 1) / narrow_columns;
+    if (!allot(plan.reached_by, plan.butterfly_count * words) ||
+        !allot(plan.reaches, plan.butterfly_count * words) ||
+        !allot(plan.front_reached_by, plan.front_count * words))
+        return out_of_memory;
+    if (plan.is_narrow()) {
+        if (!allot(plan.narrow_cones, narrow) ||
+            !allot(plan.narrow_steps, narrow * plan.butterfly_count))
             return out_of_memory;
-        const Status status = find_bundles_of_codelets(*this);
-        return status == ok ? find_fuller_bundles(*this) : status;
-    });
+        find_narrow_cones(plan);
+    }
+    return find_cones(plan);
 }
 
 template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare() {
-    Status status = once.run([&] {
+    return once.run([&] {
         if (!allot(in_layers, this->comparators) || !allot(layer_end, this->layers))
             return out_of_memory;
-        const Status found = find_layers(*this);
-        if (found != ok || !is_long) return found;
-        if (!allot(range_end, this->layers * ranges) || !allot(joins, this->layers))
-            return out_of_memory;
-        return find_ranges(*this);
+        Status status = find_layers(*this);
+        if (status != ok) return status;
+        if (is_long) {
+            if (!allot(range_end, this->layers * ranges) || !allot(joins, this->layers))
+                return out_of_memory;
+            return find_ranges(*this);
+        }
+        status = prepare_routing();
+        return status == ok ? make_cones(*this) : status;
     });
-    if (is_long) return status;
-    if (status == ok) status = prepare_routing();
-    return status == ok ? prepare_cones() : status;
 }
 
 template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare_routing() {
     return once_routing.run([&] {
-        if (!allot(butterflies, this->butterfly_count) ||
-            !allot(mirrored_butterflies, this->butterfly_count))
-            return out_of_memory;
-        find_butterflies(*this);
-        return ok;
-    });
-}
-
-template <class Network, class Relaxed>
-Status Plan<Network, Relaxed>::prepare_front() {
-    if constexpr (may_end_in_merge)
-        if (this->merge_layers > 0)
-            return once_front.run([&] {
-                if (!allot(front_butterflies, this->comparators) ||
-                    !allot(merge_slots, this->merge_layers * this->wires / 2))
-                    return out_of_memory;
-                return find_front(*this);
-            });
-    return ok;
-}
-
-template <class Network, class Relaxed>
-Status Plan<Network, Relaxed>::prepare_cones() {
-    return once_cones.run([&] {
-        const int64_t cone_bits = this->butterfly_count * cone_words(),
-                      cones = (this->wires + narrow_columns - 1) / narrow_columns;
-        if (!allot(reached_by, cone_bits) || !allot(reaches, cone_bits)) return out_of_memory;
-        if (is_narrow() &&
-            (!allot(narrow_cones, cones) || !allot(narrow_steps, cones * this->narrow_count)))
-            return out_of_memory;
-        if (this->merge_layers > 0 && !allot(front_reached_by, this->comparators * cone_words()))
-            return out_of_memory;
-        Status status = prepare_front();
-        if (status == ok) status = find_cones(*this);
-        if constexpr (may_be_narrow)
-            if (status == ok && is_narrow()) {
-                status = prepare_bundles();
-                find_narrow_cones(*this);
-            }
-        return status;
+        const Status status = make_bundles(*this);
+        return status == ok ? make_butterflies(*this) : status;
     });
 }
 

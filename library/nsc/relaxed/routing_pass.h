@@ -10,15 +10,6 @@
 
 namespace nsc {
 
-// How many reals a call of forward can keep for one of backward, which then need not work them out
-// anew.
-template <class real, class P>
-int64_t count_kept(const P &plan, Routing routing, int64_t batch) {
-    if constexpr (P::may_be_narrow)
-        if (plan.is_narrow() && routes_identity(routing)) return narrow_kept<real>(plan, batch);
-    return 0;
-}
-
 // A thread's scratch memory: a group and its gradients, differences, copies of the group where
 // segments begin (the first begins with the payload, the last needs none), and the blocks of each
 // butterfly.
@@ -236,23 +227,23 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
     return sum_of<double>(loss_of_lanes, lanes<real>);
 }
 
-// Calls work(first, count, memory) for all samples, at most `lanes` at a time, on the threads of a
-// pool. Each thread has `bytes` of memory, and `bytes_per_sample` more for every sample.
-template <class P, class real, class Work>
-Status parallel_samples(const Call<P, real> &call, int64_t work_per_sample, int64_t bytes,
-                        int64_t bytes_per_sample, ParallelFor pool, Work work) {
-    const int64_t most = group_size<real>(lanes<real>, bytes_per_sample);
-    return parallel_ranges(pool, call.batch, grain_of(work_per_sample),
-                           bytes + most * bytes_per_sample,
-                           [&](int64_t begin, int64_t end, const Memory &memory) {
+// Calls run(begin, end, pool) for ranges of samples. A thread takes many samples through all
+// passes, a few at a time, while their weights are in the cache. Few samples share out their chunks
+// on the pool.
+template <class P, class real, class Run>
+Status for_samples_of(const Call<P, real> &call, int64_t work_per_sample, ParallelFor pool,
+                      Run run) {
+    if (call.batch < many_samples) return run(0, call.batch, pool);
+    return parallel_ranges(pool, call.batch, grain_of(work_per_sample), 0,
+                           [&](int64_t begin, int64_t end, const Memory &) {
         Status status = ok;
-        for (int64_t first = begin; status == ok && first < end; first += most)
-            status = work(first, end - first < most ? end - first : most, memory);
+        for (int64_t first = begin; status == ok && first < end; first += lanes<real>)
+            status = run(first, end - first < lanes<real> ? end : first + lanes<real>, nullptr);
         return status;
     });
 }
 
-// The weights of a sample of a group, and where its merge is.
+// The weights of a sample of a group.
 template <class P, class real>
 Weights<real> weights_of(const P &plan, real *weights, int64_t b) {
     return weights_at<typename P::Relaxation>(weights + b * weights_per_sample(plan), plan.slots);
@@ -269,48 +260,23 @@ Status find_merges(const Call<P, real> &call, int64_t first, int64_t count, real
     });
 }
 
+// Runs samples begin ... end - 1.
 template <class P, class real>
-Status forward_samples(const Call<P, real> &call, real *values, real *routed, ParallelFor pool) {
-    using Scratch = RoutingMemory<P, real>;
-    const P &plan = call.plan;
-    const int64_t work = call.chunks() * call.mixes_per_chunk();
-    return parallel_samples(call, work,
-                            Scratch::bytes_forward(plan) + sizeof(real) * merge_reals(call).merge,
-                            sizeof(real) * weights_per_sample(plan), pool,
-                            [&](int64_t first, int64_t count, const Memory &memory) {
-        real *weights = memory.get<real>();
-        real *const of_merge = weights + count * weights_per_sample(plan);
-        const auto routing = Scratch::forward(plan, of_merge + merge_reals(call).merge);
-        const Status status =
-            keys_forward(call, first, count, values + first * plan.wires, weights, nullptr);
-        for (int64_t b = 0; status == ok && b < count; ++b) {
-            const Weights<real> w = weights_of(plan, weights, b);
-            double loss = 0;
-            find_merge(call, first + b, w, of_merge);
-            for (int64_t chunk = 0; chunk < call.chunks(); ++chunk)
-                loss +=
-                    route_chunk(call, first + b, chunk, w.forward.keep, of_merge, routed, routing);
-            if (is_loss(call.routing)) routed[first + b] = real(loss);
-        }
-        return status;
-    });
-}
-
-template <class P, class real>
-Status forward_chunks(const Call<P, real> &call, real *values, real *routed, ParallelFor pool) {
+Status forward_samples(const Call<P, real> &call, int64_t begin, int64_t end, real *values,
+                       real *routed, ParallelFor pool) {
     using Scratch = RoutingMemory<P, real>;
     const P &plan = call.plan;
     const int64_t chunks = call.chunks();
     const int64_t group = group_size<real>(
-        call.batch, (weights_per_sample(plan) + merge_reals(call).merge) * sizeof(real));
+        end - begin, (weights_per_sample(plan) + merge_reals(call).merge) * sizeof(real));
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
         merge_memory(group * merge_reals(call).merge * sizeof(real)),
         loss_memory(group * chunks * sizeof(double));
     if (!weight_memory.start || !merge_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>();
     double *losses = loss_memory.get<double>();
-    for (int64_t first = 0; first < call.batch; first += group) {
-        const int64_t count = call.batch - first < group ? call.batch - first : group;
+    for (int64_t first = begin; first < end; first += group) {
+        const int64_t count = end - first < group ? end - first : group;
         Status status =
             keys_forward(call, first, count, values + first * plan.wires, weights, pool);
         if (status == ok)
@@ -336,19 +302,12 @@ template <class P, class real>
 Status make_ready(P &plan, const Call<P, real> &call) {
     const Status checked = call.check();
     if (checked != ok || takes_long_pass(call)) return checked;
-    if constexpr (P::is_long) {
-        Status prepared = plan.prepare_routing();
-        if (prepared == ok && call.some_factored) prepared = plan.prepare_front();
-        if (prepared != ok) return prepared;
-    }
-    return call.batch > 1 ? plan.prepare_bundles() : ok;
+    return P::is_long ? plan.prepare_routing() : ok;
 }
 
-// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept:
-// count_kept reals, or null.
+// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null.
 template <class P, class real>
-Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, real *kept,
-               ParallelFor pool) {
+Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, ParallelFor pool) {
     const Status ready = make_ready(plan, call);
     if (ready != ok) return ready;
     if constexpr (P::is_long)
@@ -359,9 +318,11 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
         expect_writes(routed, sizeof(real) * call.batch * plan.wires * call.columns());
     if constexpr (P::may_be_narrow)
         if (plan.is_narrow() && routes_identity(call.routing))
-            return narrow_forward(call, values, routed, kept, pool);
-    if (call.batch >= many_samples) return forward_samples(call, values, routed, pool);
-    return forward_chunks(call, values, routed, pool);
+            return narrow_forward(call, values, routed, pool);
+    return for_samples_of(call, call.chunks() * call.mixes_per_chunk(), pool,
+                          [&](int64_t begin, int64_t end, ParallelFor threads) {
+        return forward_samples(call, begin, end, values, routed, threads);
+    });
 }
 
 // The gradients of a sample's weights are sums over its chunks of columns. Chunks are added in
@@ -430,63 +391,18 @@ struct ChunkSums {
     bool *separate;
 };
 
+// Takes samples begin ... end - 1 back.
 template <class P, class real>
-Status backward_samples(const Call<P, real> &call, const real *values_grad, const real *routed_grad,
-                        real *x_grad, real *steepness_grad, real *payload_grad, real *losses,
-                        ParallelFor pool) {
-    using Scratch = RoutingMemory<P, real>;
-    const P &plan = call.plan;
-    using Chunks = ChunkSums<P, real>;
-    const int64_t work = 4 * call.chunks() * call.mixes_per_chunk();
-    // A thread keeps the sums of the first chunks, and of one more.
-    const int64_t firsts = Chunks::sides(call), of_sums = (firsts + 1) * Chunks::reals(call),
-                  of_merge = merge_reals(call).merge, of_finish = merge_reals(call).backward;
-    return parallel_samples(
-        call, work, Scratch::bytes_backward(plan) + sizeof(real) * (of_merge + of_sums + of_finish),
-        sizeof(real) * (weights_per_sample(plan) + plan.slots), pool,
-        [&](int64_t first, int64_t count, const Memory &memory) {
-        real *weights = memory.get<real>(),
-             *weight_grads = weights + count * weights_per_sample(plan),
-             *merge_start = weight_grads + count * plan.slots, *sum_start = merge_start + of_merge,
-             *spare = sum_start + firsts * Chunks::reals(call), *of_backward = sum_start + of_sums;
-        const auto routing = Scratch::backward(plan, of_backward + of_finish);
-        bool separate[most_chunks];
-        // x_grad takes the values, which are not needed
-        const Status status =
-            keys_forward(call, first, count, x_grad + first * plan.wires, weights, nullptr);
-        if (status != ok) return status;
-        for (int64_t b = 0; b < count; ++b) {
-            const Weights<real> w = weights_of(plan, weights, b);
-            const Chunks sums_of = {call, merge_start, sum_start, separate};
-            double loss = 0;
-            if (!call.chunks()) memset(sum_start, 0, sizeof(real) * plan.slots);
-            find_merge(call, first + b, w, merge_start);
-            for (int64_t chunk = 0; chunk < call.chunks(); ++chunk) {
-                const Sums<real> sums = sums_of.begin(chunk, 0, spare);
-                loss += route_chunk_back(call, first + b, chunk, w, routed_grad, payload_grad,
-                                         losses, merge_start, sums, routing);
-                sums_of.end(chunk, sums);
-            }
-            sums_of.finish(0, of_backward);
-            memcpy(weight_grads + b * plan.slots, sum_start, sizeof(real) * plan.slots);
-            if (losses) losses[first + b] = real(loss);
-        }
-        return keys_backward(call, first, count, values_grad, weights, weight_grads, plan.slots,
-                             x_grad, steepness_grad, nullptr);
-    });
-}
-
-template <class P, class real>
-Status backward_chunks(const Call<P, real> &call, const real *values_grad, const real *routed_grad,
-                       real *x_grad, real *steepness_grad, real *payload_grad, real *losses,
-                       ParallelFor pool) {
+Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
+                        const real *values_grad, const real *routed_grad, real *x_grad,
+                        real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {
     using Scratch = RoutingMemory<P, real>;
     using Chunks = ChunkSums<P, real>;
     const P &plan = call.plan;
     const int64_t chunks = call.chunks();
     const int64_t sums = (chunks > 0 ? chunks : 1) * Chunks::reals(call);
     const int64_t group = group_size<real>(
-        call.batch, (weights_per_sample(plan) + merge_reals(call).merge + sums) * sizeof(real));
+        end - begin, (weights_per_sample(plan) + merge_reals(call).merge + sums) * sizeof(real));
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
         merge_memory(group * merge_reals(call).merge * sizeof(real)),
         sum_memory(group * sums * sizeof(real));
@@ -499,8 +415,8 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
     const Chunks sums_of = {call, merges, weight_grads,
                             reinterpret_cast<bool *>(chunk_losses + group * chunks)};
     const int64_t of_chunk = Chunks::reals(call);
-    for (int64_t first = 0; first < call.batch; first += group) {
-        const int64_t count = call.batch - first < group ? call.batch - first : group;
+    for (int64_t first = begin; first < end; first += group) {
+        const int64_t count = end - first < group ? end - first : group;
         // x_grad takes the values, which are not needed
         Status status =
             keys_forward(call, first, count, x_grad + first * plan.wires, weights, pool);
@@ -542,11 +458,11 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null; of a loss, the
 // gradient of its shares.
 // A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are
-// its gradients. kept: what forward kept in a call with the same arguments, or null.
+// its gradients.
 template <class P, class real>
 Status backward(P &plan, const Call<P, real> &call, const real *values_grad,
                 const real *routed_grad, real *x_grad, real *steepness_grad, real *payload_grad,
-                real *losses, real *kept, ParallelFor pool) {
+                real *losses, ParallelFor pool) {
     const Status ready = make_ready(plan, call);
     if (ready != ok) return ready;
     if constexpr (P::is_long)
@@ -558,12 +474,12 @@ Status backward(P &plan, const Call<P, real> &call, const real *values_grad,
     if constexpr (P::may_be_narrow)
         if (plan.is_narrow() && routes_identity(call.routing))
             return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad,
-                                   payload_grad, losses, kept, pool);
-    if (call.batch >= many_samples)
-        return backward_samples(call, values_grad, routed_grad, x_grad, steepness_grad,
-                                payload_grad, losses, pool);
-    return backward_chunks(call, values_grad, routed_grad, x_grad, steepness_grad, payload_grad,
-                           losses, pool);
+                                   payload_grad, losses, pool);
+    return for_samples_of(call, 4 * call.chunks() * call.mixes_per_chunk(), pool,
+                          [&](int64_t begin, int64_t end, ParallelFor threads) {
+        return backward_samples(call, begin, end, values_grad, routed_grad, x_grad, steepness_grad,
+                                payload_grad, losses, threads);
+    });
 }
 
 }  // namespace nsc

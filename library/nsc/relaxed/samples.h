@@ -1,7 +1,6 @@
 // Samples in lanes: the keys pass of a group of samples.
 #pragma once
 
-#include <nsc/relaxed/butterflies.h>
 #include <nsc/relaxed/comparators.h>
 
 namespace nsc {
@@ -19,6 +18,15 @@ void load_samples(const P &plan, const real *from, int64_t count, Vec<real> *blo
     }
 }
 
+// Fills a block with the gradients of the values of `count` samples, null for zero.
+template <class real, class P>
+inline void load_gradient(const P &plan, const real *values_grad, int64_t count, Vec<real> *block) {
+    if (values_grad)
+        load_samples(plan, values_grad, count, block);
+    else
+        memset(block, 0, sizeof(Vec<real>) * plan.wires);
+}
+
 template <class real, class P>
 void store_samples(const P &plan, real *to, int64_t count, const Vec<real> *block) {
     for (int64_t wire = 0; wire < plan.wires; wire += lanes<real>) {
@@ -31,18 +39,17 @@ void store_samples(const P &plan, real *to, int64_t count, const Vec<real> *bloc
     }
 }
 
-// Runs all comparators on a block in place. What it keeps begins at the first slot. `extreme`: as
-// of are_extreme().
+// Runs all comparators on a block in place. What it keeps begins at the first slot.
 template <class real, class Kept, class P>
-inline void compare_block(const P &plan, bool extreme, Vec<real> *block, Vec<real> steepness,
-                          Kept kept) {
+inline void compare_block(const P &plan, Vec<real> *block, Vec<real> steepness, Kept kept) {
+    const bool extreme = are_extreme<typename P::Relaxation, real>(block, plan.wires, steepness);
     for (int32_t p = 0; p < plan.bundle_count; ++p) {
         const Bundle bundle = plan.bundles[p];
         const Comparator *at = plan.in_bundles + bundle.first;
         if (extreme)
-            compare<real, true, 1>(plan, bundle.count, at, block, &steepness, kept);
+            compare<real, typename P::Relaxation, true>(bundle.count, at, block, steepness, kept);
         else
-            compare<real, false, 1>(plan, bundle.count, at, block, &steepness, kept);
+            compare<real, typename P::Relaxation, false>(bundle.count, at, block, steepness, kept);
     }
 }
 
@@ -52,8 +59,8 @@ inline void compare_codelet(const P &plan, int64_t codelet, Vec<real> *block, Ve
                             Kept kept) {
     for (int32_t p = plan.first_bundle[codelet]; p < plan.first_bundle[codelet + 1]; ++p) {
         const Bundle bundle = plan.codelet_bundles[p];
-        compare<real, careful, 1>(plan, bundle.count, plan.in_codelets + bundle.first, block,
-                                  &steepness, kept);
+        compare<real, typename P::Relaxation, careful>(
+            bundle.count, plan.in_codelets + bundle.first, block, steepness, kept);
     }
 }
 
@@ -74,31 +81,8 @@ inline void compare_codelet_backward(const P &plan, int64_t codelet, Vec<real> *
     }
 }
 
-// The same for gradients of the values alone, given the derivatives, on blocks one behind the
-// other. A comparator's direction does not matter here, so that butterflies can be run.
-template <class real, class P>
-inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real>> d,
-                            int64_t blocks) {
-    for (const Butterfly *each = plan.butterflies + plan.butterfly_count;
-         each-- != plan.butterflies;)
-        with_pattern(each->pattern, [&plan, grad, d, blocks, each](auto kind) NSC_INLINE {
-            constexpr Pattern pattern = decltype(kind)::value;
-            constexpr int32_t count = rows_of(pattern);
-            for (int64_t which = 0; which < blocks; ++which) {
-                Vec<real> rows[count], *block = grad + which * plan.wires;
-                const Vec<real> *shares = d.share + which * plan.slots + each->slot;
-                NSC_UNROLL
-                for (int32_t k = 0; k < count; ++k) rows[k] = block[each->rows[k]];
-                run_butterfly<pattern, true>(
-                    rows, [shares](int32_t c, Vec<real> &a, Vec<real> &b)
-                              NSC_INLINE { move_gradients<real>(a, b, shares[c]); });
-                NSC_UNROLL
-                for (int32_t k = 0; k < count; ++k) block[each->rows[k]] = rows[k];
-            }
-        });
-}
-
-// The same with the parts of the gradient of the steepness, on one block.
+// The same for gradients of the values alone, given the derivatives. The parts of the gradient of
+// the steepness are added unless `steepness_parts` is null.
 template <class real, class P>
 inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real>> d,
                             Vec<real> *steepness_parts) {
@@ -107,7 +91,8 @@ inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real
         const Derivatives<Vec<real>> of_codelet = d.from(plan.codelets[c].slot);
         for (int32_t k = plan.shapes[plan.codelets[c].shape].comparators - 1; k >= 0; --k) {
             Vec<real> &lo = grad[at[k].lo], &hi = grad[at[k].hi];
-            steepness_parts[k % slot_alignment] += (hi - lo) * of_codelet.steepness[k];
+            if (steepness_parts)
+                steepness_parts[k % slot_alignment] += (hi - lo) * of_codelet.steepness[k];
             move_gradients<real>(lo, hi, of_codelet.share[k]);
         }
     }

@@ -89,7 +89,7 @@ TEST(what_stands_outside_has_the_bits_of_its_type) {
 // sample.
 static int32_t scaled(int32_t routing, int64_t batch, const float *x, const float *steepness,
                       int64_t stride, const void *, int64_t, int64_t, float *values, float *routed,
-                      float *, void *) {
+                      void *) {
     for (int64_t k = 0; k < 2 * batch; ++k) values[k] = x[k] * steepness[k / 2 * stride];
     if ((routing == nsc::none) != !routed) return nsc::out_of_memory;
     return batch && steepness[0] < 0 ? nsc::bad_steepness : nsc::ok;

@@ -71,7 +71,7 @@ struct Definition {
 // itself.
 template <class Network, class real>
 struct Operands {
-    static constexpr int wires = Network::wires, most = 10, most_columns = 40;
+    static constexpr int wires = Network::wires, most = 10, most_columns = 20;
     Operands(nsc::Routing routing, int64_t batch, int columns = 0, bool of_values = true)
         : routing(routing),
           batch(batch),

@@ -37,31 +37,6 @@ TEST(every_routing_of_few_samples_and_of_many) {
     for (Routing routing : {none, route, transposed, rows})
         for (int64_t batch : {int64_t(1), int64_t(3), many_samples + 1}) {
             expect_calls<Bitonic, double>(routing, batch, nullptr);
-            expect_calls<Wide<Braid>, float>(routing, batch, last_first);
+            expect_calls<Braid, float>(routing, batch, last_first);
         }
-}
-
-TEST(layers_are_cut_into_segments_whose_parts_have_rows_of_their_own) {
-    struct Sizes {
-        int64_t wires, layers;
-    };
-    for (const Sizes of : {Sizes{4, 3}, Sizes{8192, 91}, Sizes{65536, 136}, Sizes{8200, 8200}}) {
-        const Segments<Sizes, float> segments(of);
-        EXPECT(segments.begin(0) == 0 && segments.begin(segments.count) == of.layers);
-        for (int64_t s = 0; s < segments.count; ++s)
-            EXPECT((segments.begin(s + 1) - segments.begin(s)) * segments.rows_of_layer() <=
-                   segments.rows());
-        // A register more for each range but the first, which need not end with a full one.
-        EXPECT(segments.rows_of_part() * lanes<float> >= (of.wires / parts + 1) / 2);
-        EXPECT(segments.rows_of_layer() * lanes<float> >= of.wires / 2);
-    }
-}
-
-TEST(columns_are_split_and_joined_again) {
-    const double rows[] = {1, 2, 3, 4, 5, 6};
-    double columns[6], again[6];
-    split_columns(rows, 3, 2, columns);
-    for (int i = 0; i < 6; ++i) EXPECT(columns[i] == (i < 3 ? 2 * i + 1 : 2 * (i - 3) + 2));
-    join_columns(columns, 3, 2, 0.5, again);
-    for (int i = 0; i < 6; ++i) EXPECT(again[i] == rows[i] / 2);
 }

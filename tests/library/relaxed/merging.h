@@ -55,6 +55,6 @@ static Plan<AnyNetwork, Logistic> &plan_of(bool in_parts) {
     static Plan<AnyNetwork, Logistic> plans[2] = {};
     Plan<AnyNetwork, Logistic> &plan = plans[in_parts];
     if (!plan.wires) static_cast<AnyNetwork &>(plan) = networks[in_parts];
-    EXPECT(plan.prepare() == ok && plan.prepare_bundles() == ok);
+    EXPECT(plan.prepare() == ok);
     return plan;
 }

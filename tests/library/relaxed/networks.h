@@ -35,14 +35,14 @@ using Exact = LogisticOf<true>;
 
 // What plain loops run: a comparator leaves the minimum on wire lo.
 struct Exchange {
-    int lo, hi, slot;
+    int lo, hi;
 };
 
 // The bitonic sorter of 4 wires in three codelets, one of four wires and two of one shape.
 struct Bitonic {
     static constexpr int64_t wires = 4, comparators = 6, layers = 3, merge_layers = 0;
     static constexpr int64_t slots = 48, longest_codelet = 16;
-    static constexpr int64_t codelet_count = 3, butterfly_count = 3, narrow_count = 3;
+    static constexpr int64_t codelet_count = 3, butterfly_count = 3;
     static constexpr nsc::Codelet codelets[] = {
         {0, 0, 0, 0, 1}, {1, 0, 0, 16, 0}, {1, 0, 2, 32, 0}};
     static constexpr uint16_t spreads[] = {0, 1, 2, 3};
@@ -51,13 +51,7 @@ struct Bitonic {
     static constexpr nsc::Flips flips[] = {{{0, 0}}, {{2, 0}}};
     static constexpr nsc::ShapeButterfly shape_butterflies[] = {{nsc::cross, {0, 1, 2, 3}},
                                                                 {nsc::single, {0, 1, 0, 0}}};
-    static constexpr nsc::NarrowButterfly narrow_butterflies[] = {
-        {nsc::cross, {0, 1, 2, 3}, {0, 1, 2, 3}},
-        {nsc::single, {0, 1, 0, 0}, {16, 0, 0, 0}},
-        {nsc::single, {2, 3, 0, 0}, {32, 0, 0, 0}}};
-    static constexpr Exchange exchanges[] = {{0, 1, 0}, {3, 2, 1},  {0, 2, 2},
-                                             {1, 3, 3}, {0, 1, 16}, {2, 3, 32}};
-    static constexpr bool sorts = true;
+    static constexpr Exchange exchanges[] = {{0, 1}, {3, 2}, {0, 2}, {1, 3}, {0, 1}, {2, 3}};
 };
 
 // A network of 5 wires, which are no multiple of a register's lanes. No comparator touches wire 2.
@@ -65,7 +59,7 @@ struct Bitonic {
 struct Braid {
     static constexpr int64_t wires = 5, comparators = 6, layers = 4, merge_layers = 0;
     static constexpr int64_t slots = 16, longest_codelet = 16;
-    static constexpr int64_t codelet_count = 1, butterfly_count = 2, narrow_count = 2;
+    static constexpr int64_t codelet_count = 1, butterfly_count = 2;
     static constexpr nsc::Codelet codelets[] = {{0, 0, 0, 0, 0}};
     static constexpr uint16_t spreads[] = {0, 1, 3, 4};
     static constexpr nsc::Shape shapes[] = {{4, 0, 6, 0}};
@@ -73,67 +67,14 @@ struct Braid {
     static constexpr nsc::Flips flips[] = {{{0b010001, 0}}};
     static constexpr nsc::ShapeButterfly shape_butterflies[] = {{nsc::funnel, {0, 1, 2, 3}},
                                                                 {nsc::fan, {0, 1, 2, 3}}};
-    static constexpr nsc::NarrowButterfly narrow_butterflies[] = {
-        {nsc::funnel, {0, 1, 3, 4}, {0, 1, 2, 0}}, {nsc::fan, {0, 1, 3, 4}, {3, 4, 5, 0}}};
-    static constexpr Exchange exchanges[] = {{1, 0, 0}, {3, 4, 1}, {1, 3, 2},
-                                             {1, 3, 3}, {1, 0, 4}, {3, 4, 5}};
-    static constexpr bool sorts = false;
+    static constexpr Exchange exchanges[] = {{1, 0}, {3, 4}, {1, 3}, {1, 3}, {1, 0}, {3, 4}};
 };
 
-// 40 comparators side by side: more than a bundle holds, and more than are looked at together.
-struct Comb {
-    static constexpr int64_t wires = 80, comparators = 40, layers = 1, merge_layers = 0;
-    static constexpr int64_t slots = 80, longest_codelet = 16, codelet_count = 5;
-    static constexpr int64_t butterfly_count = 40, narrow_count = 0;
-    static constexpr nsc::Codelet codelets[] = {{0, 0, 0, 0, 0},
-                                                {0, 0, 16, 16, 0},
-                                                {0, 0, 32, 32, 0},
-                                                {0, 0, 48, 48, 0},
-                                                {0, 0, 64, 64, 0}};
-    static constexpr uint16_t spreads[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    static constexpr nsc::Shape shapes[] = {{16, 0, 8, 0}};
-    static constexpr nsc::Pair pairs[] = {{0, 1}, {2, 3},   {4, 5},   {6, 7},
-                                          {8, 9}, {10, 11}, {12, 13}, {14, 15}};
-    static constexpr nsc::Flips flips[] = {{{0, 0}}};
-    static constexpr nsc::ShapeButterfly shape_butterflies[] = {
-        {nsc::single, {0, 1, 0, 0}},   {nsc::single, {2, 3, 0, 0}},  {nsc::single, {4, 5, 0, 0}},
-        {nsc::single, {6, 7, 0, 0}},   {nsc::single, {8, 9, 0, 0}},  {nsc::single, {10, 11, 0, 0}},
-        {nsc::single, {12, 13, 0, 0}}, {nsc::single, {14, 15, 0, 0}}};
-    static constexpr const nsc::NarrowButterfly *narrow_butterflies = nullptr;
-};
-
-// The same network, without what networks of few wires may have.
+// The values of a relaxed network and P, by the definitions.
 template <class Network>
-struct Wide : Network {
-    static constexpr int64_t narrow_count = 0;
-};
-
-// Returns a network as the engine reads it.
-template <class Network>
-nsc::AnyNetwork as_variables(const Network &of) {
-    return {of.wires,
-            of.comparators,
-            of.layers,
-            of.merge_layers,
-            of.slots,
-            of.longest_codelet,
-            of.codelet_count,
-            of.butterfly_count,
-            of.narrow_count,
-            of.codelets,
-            of.spreads,
-            of.shapes,
-            of.pairs,
-            of.flips,
-            of.shape_butterflies,
-            of.narrow_butterflies};
-}
-
-// The values of a relaxed network, its weights and P, by the definitions.
-template <class Network, bool error_free = false>
 struct Plain {
-    static constexpr int wires = Network::wires, slots = Network::slots;
-    double values[wires], P[wires][wires], keep[slots] = {}, swap[slots] = {}, gap[slots] = {};
+    static constexpr int wires = Network::wires;
+    double values[wires], P[wires][wires];
     Plain(const double *x, double steepness) {
         for (int i = 0; i < wires; ++i) {
             values[i] = x[i];
@@ -142,9 +83,7 @@ struct Plain {
         for (const Exchange &each : Network::exchanges) {
             const double a = values[each.lo], b = values[each.hi], d = b - a,
                          v = steepness * d / (1 + fabs(d));
-            const double kept = error_free ? !(b < a) : 1 / (1 + exp(-v)),
-                         swapped = error_free ? b < a : 1 / (1 + exp(v));
-            keep[each.slot] = kept, swap[each.slot] = swapped, gap[each.slot] = d;
+            const double kept = 1 / (1 + exp(-v)), swapped = 1 / (1 + exp(v));
             values[each.lo] = kept * a + swapped * b;
             values[each.hi] = kept * b + swapped * a;
             for (int k = 0; k < wires; ++k) {
