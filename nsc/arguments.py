@@ -78,6 +78,18 @@ def wholes(values: object) -> tuple[int, ...] | None:
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 
+def reals(values: object) -> tuple[float, ...] | None:
+    """Return the real numbers of any iterable as floats; None if an item is not a real number."""
+    # The items of bytes are numbers, but not meant as such.
+    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
+        return None
+    try:
+        numbers = tuple(map(real, values))
+    except TypeError:  # an array without axes
+        return None
+    return None if None in numbers else numbers  # type: ignore[return-value]
+
+
 def integer(name: str, value: object, error: type[NscError]) -> int:
     """Return the value of a whole-number argument as an int.
 

@@ -168,7 +168,7 @@ def cache(pytestconfig: pytest.Config) -> Iterator[Path]:
 
 # These files test speed or last digits, so they need kernels as users build them: g++ fuses products with
 # sums at -O2 but not at -O0.
-BUILT_AS_USERS_DO = {"test_accuracy", "test_digits", "test_engine"}
+BUILT_AS_USERS_DO = {"test_accuracy", "test_engine"}
 
 
 @pytest.fixture(scope="module", autouse=True)

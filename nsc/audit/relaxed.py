@@ -13,7 +13,7 @@ from nsc.audit.check import Check, Claim
 from nsc.audit.exact import on_negatives, run_in_every_way
 from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
-from nsc.compiler.verify import MANY_WIRES, Budget, Proof, Property, Run, check_emitted, parse, stable_order
+from nsc.compiler.verify import Budget, Proof, Property, Run, check_emitted, parse, stable_order
 from nsc.contract.interface import Status
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.contract.routings import ROUTINGS
@@ -25,14 +25,10 @@ from nsc.runtime.relaxed.library import Functions
 _Reals = npt.NDArray[np.floating]
 
 # The part's name in reports. An input takes ten times as long as with an exact kernel.
-_RELAXED = "values and P"
-# The same where there are too many wires for P.
-_RELAXED_OF_MANY = "values and ranks"
+_RELAXED = "values and ranks"
 # At this steepness a comparator whose inputs differ by 1 or more has the weights 0 and 1 within 1e-19, in
 # both types and for every relaxation.
 _STEEP = 1e20
-# Most numbers of the matrices P that are checked for each batch of 0-1 inputs; the first matrix always is.
-_MOST_OF_P = 1 << 20
 
 
 def relaxed_claim(files: Mapping[str, str]) -> Claim:
@@ -50,7 +46,7 @@ def relaxed_claim(files: Mapping[str, str]) -> Claim:
 def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget) -> Iterator[Check]:
     """Run the built CPU kernel and the exact kernel of its task; yield a check of each part, for each type.
 
-    Values and P are compared at a steepness that makes them exact. Mixes and gradients, which such a
+    Values and ranks are compared at a steepness that makes them exact. Mixes and gradients, which such a
     steepness does not show, are compared with the plain reference on random samples.
 
     Raises:
@@ -67,16 +63,15 @@ def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget
     if kernel.outputs is not None:
         wires, ranks = list(kernel.outputs.wires), list(kernel.outputs.ranks)
     exact = exact_kernel_of(kernel)
-    relaxed_part = _RELAXED if kernel.n < MANY_WIRES else _RELAXED_OF_MANY
     for real in sorted(kernel.reals):
         parts: dict[str, Run] = {
-            relaxed_part: _run_exactly(kernel, library.functions[real], real, wires, ranks),
+            _RELAXED: _run_exactly(kernel, library.functions[real], real, wires, ranks),
         }
         if exact is not None:
             parts["exact kernel"] = on_negatives(run_in_every_way(exact, real))
         # A wrong kernel may return any number.
         with np.errstate(all="ignore"):
-            found = check_emitted(network, property_, ranks, parts, budget, slow=[relaxed_part])
+            found = check_emitted(network, property_, ranks, parts, budget, slow=[_RELAXED])
         yield from (Check.of(part, real, emitted) for part, emitted in found.items())
         yield _check_laws(kernel, real)
 
@@ -92,12 +87,10 @@ def _check_laws(kernel: Kernel, real: str) -> Check:
 
 
 def _run_exactly(kernel: Kernel, functions: Functions, real: str, wires: list[int], ranks: list[int]) -> Run:
-    """Return a function for `check_emitted` that runs a kernel where it must be exact: values, and rows of P.
-
-    For a network of many wires ranks are checked in the place of P, which would take 256 MB or more.
+    """Return a function for `check_emitted` that runs a kernel where it must be exact: values, and ranks.
 
     A stable sort gives each entry of a 0-1 input its rank. The kernel runs on the ranks as numbers 1 … n, and
-    again with the infinities in the place of 1 and n. An index is -1 where a value or a row of P is wrong.
+    again with the infinities in the place of 1 and n. An index is -1 where a value or a rank is wrong.
 
     Args:
         kernel: the kernel that runs.
@@ -111,47 +104,31 @@ def _run_exactly(kernel: Kernel, functions: Functions, real: str, wires: list[in
     numbers = np.zeros((n, 1), real)
     numbers[wires, 0] = np.add(ranks, 1)
 
-    def forward(routing: str, x: _Reals) -> tuple[_Reals, _Reals]:
-        """Return the values (batch, n), and the routed payload (batch, n, m)."""
-        routed = np.zeros((*x.shape, {"none": 0, "transposed": 1, "permutation": n}[routing]), real)
-        values = np.empty_like(x)
-        payload = (numbers.ctypes.data, 0, 1) if routing == "transposed" else (None, 0, 0)
+    def forward(x: _Reals) -> tuple[_Reals, _Reals]:
+        """Return the values, and the ranks of items, both (batch, n)."""
+        values, routed = np.empty_like(x), np.empty_like(x)
         status = functions.forward(
-            *(ROUTINGS[routing].code, len(x), x.ctypes.data, steepness.ctypes.data, 0),
-            *payload,
-            *(values.ctypes.data, routed.ctypes.data if routed.size else None, None),
+            *(ROUTINGS["transposed"].code, len(x), x.ctypes.data, steepness.ctypes.data, 0),
+            *(numbers.ctypes.data, 0, 1, values.ctypes.data, routed.ctypes.data, None),
         )
         if status != Status.OK:
             raise MemoryError(f"{kernel.name}: the built kernel answers {Status(status).name}")
         return values, routed
-
-    def wrong_ranks(x: _Reals, order: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        found = forward("transposed", x)[1][..., 0]
-        wanted = np.zeros_like(found)
-        np.put_along_axis(wanted, order[:, ranks], np.add(ranks, 1).astype(real)[None], axis=1)
-        wrong: npt.NDArray[np.bool_] = (~(found == wanted)).any(axis=1)  # NaN is wrong
-        return wrong
 
     def run(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         order = stable_order(values)
         rank_of = np.empty_like(order)
         np.put_along_axis(rank_of, order, np.arange(n)[None], axis=1)
         indices = order[:, ranks]
+        wanted = np.zeros(order.shape, real)
+        np.put_along_axis(wanted, indices, np.add(ranks, 1).astype(real)[None], axis=1)
         for ends in ((1, n), (-np.inf, np.inf)):
             keys = np.arange(1, n + 1, dtype=real)
             keys[[0, -1]] = ends
-            x = keys[rank_of]
-            got = forward("none", x)[0][:, wires]
-            indices = np.where(got == keys[ranks], indices, -1)
-            if n >= MANY_WIRES:
-                indices[wrong_ranks(x, order)] = -1
-                continue
-            some = max(1, min(len(values), _MOST_OF_P // n**2))
-            rows = forward("permutation", x[:some])[1][:, wires]
-            wanted = order[:some, ranks, None] == np.arange(n)
+            got, of_items = forward(keys[rank_of])
+            indices = np.where(got[:, wires] == keys[ranks], indices, -1)
             # Written so that NaN is wrong.
-            right = (abs(rows - wanted) < 1e-12).all(axis=-1)
-            indices[:some] = np.where(right, indices[:some], -1)
+            indices[~(abs(of_items - wanted) < 1e-12).all(axis=1)] = -1
         return np.take_along_axis(values, order[:, ranks], axis=1), indices
 
     return run

@@ -81,7 +81,7 @@ def verify_command(
     """Decide whether a network sorts, or has another property: proved, refuted or unproved.
 
     NETWORK may also be a folder that nsc compile wrote. Then its network is proved anew, and its kernels are
-    run: exact sorts, and values and P where they are exact, on all 0-1 inputs or on the inputs of the
+    run: exact sorts, and values and ranks where they are exact, on all 0-1 inputs or on the inputs of the
     reachable sets; and gradients on random samples.
 
     For sorters and medians the best known size and depth and the lower bounds are printed too.

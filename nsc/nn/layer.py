@@ -6,7 +6,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import torch
@@ -175,8 +175,8 @@ class SortingLayer(Layer[Sorter | Sizes]):
 
     def _call(self, *operands: Any, **entries: Any) -> Tensor:
         options = {name: getattr(self, name) for name in self._options}
-        return call_function(
-            self._function, self.operator, self.log_steepness, *operands, **options, **entries
+        return call(  # type: ignore[no-any-return]
+            self.operator, self._function, self.log_steepness, *operands, **options, **entries
         )
 
 
@@ -185,27 +185,19 @@ def _steepness(log_steepness: Tensor) -> Tensor:
 
 
 def call(
-    operator: Attribute, method: str, log_steepness: Tensor | None, *operands: Any, **options: Any
+    operator: Attribute | Sizes, name: str, log_steepness: Tensor | None, *operands: Any, **options: Any
 ) -> Any:
-    """Call a method of an operator or filter.
+    """Call a method of an operator or filter, or a function of `nsc.nn.functional` with the operator.
 
     For torch.fx it is one node, as methods cannot check the symbols of a trace; modules that call it wrap it.
     """
-    steepness = () if log_steepness is None else (_steepness(log_steepness),)
-    return getattr(operator, method)(*operands, *steepness, **options)
-
-
-def call_function(
-    name: str, operator: Sorter | Sizes, log_steepness: Tensor | None, *operands: Any, **options: Any
-) -> Tensor:
-    """Call a function of `nsc.nn.functional`. For torch.fx it is one node, as `call`."""
-    function: Callable[..., Tensor] = getattr(functional, name)
-    steepness = None if log_steepness is None else _steepness(log_steepness)
-    return function(operator, *operands, steepness=steepness, **options)
+    is_function = name in functional.__all__
+    function = partial(getattr(functional, name), operator) if is_function else getattr(operator, name)
+    steepness = {} if log_steepness is None else {"steepness": _steepness(log_steepness)}
+    return function(*operands, **steepness, **options)
 
 
 torch.fx.wrap("call")
-torch.fx.wrap("call_function")
 
 
 def refuse_options(network: Operator | Sizes, **options: object) -> None:

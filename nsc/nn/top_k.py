@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nsc.api import Options, compile
-from nsc.arguments import real, whole
+from nsc.arguments import reals, whole
 from nsc.compiler.describe import Named
 from nsc.compiler.selection import top_k
 from nsc.errors import LoweringError, OperandError, OperandTypeError
@@ -164,14 +164,8 @@ def positive_of(caller: str, name: str, value: object) -> int:
 
 def weights_of(caller: str, p_k: object) -> tuple[float, ...]:
     """Return p_k as floats, or raise the error that says what it must be."""
-    try:
-        if isinstance(p_k, bytes | bytearray | memoryview):  # their items are numbers, but not meant as such
-            raise TypeError
-        numbers = [real(weight) for weight in p_k]  # type: ignore[attr-defined]
-    except TypeError:  # a number, or an array without an axis
-        numbers = [None]
-    weights = tuple(weight for weight in numbers if weight is not None)
-    if len(weights) < len(numbers):
+    weights = reals(p_k)
+    if weights is None:
         raise OperandTypeError(f"{caller}: p_k must list numbers, such as (0.5, 0, 0.5), got {p_k!r}")
     if not all(0 <= weight < math.inf for weight in weights):
         raise OperandError(f"{caller}: each weight of p_k must be finite and 0 or more, got {p_k!r}")

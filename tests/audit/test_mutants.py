@@ -36,7 +36,11 @@ PACKAGES = {
 # By the check that refuses them first, mutants: a header of library/nsc; a text that it has once, in which «
 # and » enclose an expression; and the expression that takes its place.
 MUTANTS = {
-    "float32, values and P: 0-1 input": ("relaxed/comparators.h", "gap = «tail == 0 ? Row{} : gap»;", "gap"),
+    "float32, values and ranks: 0-1 input": (
+        "relaxed/comparators.h",
+        "gap = «tail == 0 ? Row{} : gap»;",
+        "gap",
+    ),
     "the routing 'none' has wrong values": (
         "relaxed/comparators.h",
         ", v = «steepness * activation[i]»;",

@@ -126,13 +126,13 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     call("compile", "best", "--n", 7, "--median")
     out, err = call("verify", "generated/best_7_median")
     assert "median: proved: 7 wires, 13 comparators" in out
-    for part in ("values and P", "exact kernel"):
+    for part in ("values and ranks", "exact kernel"):
         assert f"built kernel, float32, {part}: 128 0-1 inputs, all 2^7, come out right\n" in out
     assert out.endswith("built kernel, float32, routings and gradients: 33 random samples come out right\n")
     assert err == ""
     facts = json.loads(call("verify", "generated/best_7_median", "--json")[0])
     assert facts["kernel"][0] == {
-        "part": "values and P",
+        "part": "values and ranks",
         "dtype": "float32",
         "inputs": 128,
         "what": "0-1 inputs, all 2^7,",
@@ -155,7 +155,7 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     monkeypatch.setattr(cpp, "render", render_wrong)
     call("compile", "bitonic", "--n", 4, "--name", "wrong")
     out, _ = call("verify", "generated/wrong", code=1)
-    assert "built kernel, float32, values and P: 0-1 input 0 0 0 0 comes out wrong" in out
+    assert "built kernel, float32, values and ranks: 0-1 input 0 0 0 0 comes out wrong" in out
 
 
 def test_a_cut_log_is_noted_on_standard_error():

@@ -305,14 +305,6 @@ def test_operators_compute_the_same_bits_without_nsc(model, library, tmp_path):
     assert run(sys.executable, HERE / "calls.py", tmp_path / "calls", library) == ""
 
 
-@pytest.mark.nightly("another library is built")
-def test_operators_serve_kernels_of_several_libraries(model, library, other_library, tmp_path):
-    sorter, other = model.sorting.operator, nsc.compile("odd_even", 5, dtypes="float64")
-    calls = [*calls_of(sorter, torch.float32), *calls_of(other, torch.float64), *exact_calls(other)]
-    torch.save(calls, tmp_path / "calls")
-    assert run(sys.executable, HERE / "calls.py", tmp_path / "calls", library, other_library) == ""
-
-
 def test_in_a_process_of_nsc_python_serves(library):
     """And the other way round nsc says what is wrong."""
     torch.ops.load_library(str(library))

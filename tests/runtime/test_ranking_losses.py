@@ -208,7 +208,7 @@ def test_a_model_that_starts_at_zero_learns_as_one_that_starts_at_random():
             value.backward()
             optimiser.step()
         reached.append(value.item())
-    assert max(reached) < 0.1, reached
+    assert max(reached) < 0.2, reached
 
 
 @pytest.mark.parametrize("by", ["route", "ranks"])

@@ -14,14 +14,13 @@ float32. The statistic is NaN for a sample without entries, and for one with a N
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from nsc.arguments import real
+from nsc.arguments import real, reals
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.functional.entries import Entries, EntryOptions, check_known, check_operator, entries_of
 from nsc.operators.operands import Steepness
@@ -191,12 +190,9 @@ def levels_of(caller: str, q: object) -> tuple[float, ...]:
         OperandError: no q, or one outside of 0 … 1.
         OperandTypeError: no numbers.
     """
-    numbers = [real(q)]
-    if numbers[0] is None and isinstance(q, Iterable) and not isinstance(q, str | bytes):
-        with suppress(TypeError):  # an array without axes says that it is iterable
-            numbers = [real(level) for level in q]
-    levels = tuple(number for number in numbers if number is not None)
-    if len(levels) < len(numbers):
+    number = real(q)
+    levels = reals(q) if number is None else (number,)
+    if levels is None:
         raise OperandTypeError(f"{caller}: q must be a number or several, such as (0.25, 0.75), got {q!r}")
     if not levels or not all(0 <= level <= 1 for level in levels):
         raise OperandError(f"{caller}: q must be in 0 … 1, got {q!r}")
