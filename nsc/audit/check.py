@@ -49,16 +49,6 @@ class Check:
         return f"{where}: {self.inputs:,} {self.what} come out right{rest}"
 
 
-@dataclass(frozen=True)
-class Claim:
-    """The claim of a package: its network has a property.
-
-    Attributes:
-        network: its network.
-        property: the property that the network was proved to have.
-        check: builds and runs the package's kernel, and yields the check of each part.
-    """
-
-    network: Network
-    property: Property
-    check: Callable[[Budget], Iterator[Check]]
+# The claim of a package: its network; the property that the network was proved to have; and a function that
+# builds and runs the package's kernel, and yields the check of each part.
+Claim = tuple[Network, Property, Callable[[Budget], Iterator[Check]]]

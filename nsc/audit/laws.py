@@ -224,13 +224,9 @@ def _laws_of_a_routing(
 
 
 def _is_near(got: Tensor, runs: Tensor, eps: float, sizes: Tensor | None = None) -> bool:
-    """Return whether results lie no further from the reference's than rounding explains.
+    """Return whether results (batch, …) lie no further from the reference's runs than rounding explains.
 
-    Args:
-        got: (batch, …).
-        runs: the same results of the reference's runs, (runs, batch, …).
-        eps: of the kernel's type.
-        sizes: the sizes of the numbers that were added up (batch,); None: the sizes of the results.
+    `sizes`, (batch,), are the sizes of the numbers that were added up; None: the sizes of the results.
     """
     chance = _largest((runs - runs[0]).abs().amax(0))
     sizes = _largest(runs[0]) if sizes is None else sizes

@@ -40,7 +40,7 @@ def relaxed_claim(files: Mapping[str, str]) -> Claim:
     kernel = register_kernel(files)
     network = parse_network(files[NETWORK], format="nsc")
     property_ = parse(Proof.from_json(files[PROOF]).property, network.n)
-    return Claim(network, property_, partial(_check, kernel, network, property_))
+    return network, property_, partial(_check, kernel, network, property_)
 
 
 def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget) -> Iterator[Check]:

@@ -45,7 +45,7 @@ def filter_claim(files: Mapping[str, str]) -> Claim:
     kernel = FilterKernel.of_package(manifest, files)
     network = parse_network(files[NETWORK])
     property_ = parse(f"rank-{manifest.rank}", network.n, [manifest.output])
-    return Claim(network, property_, partial(_check, kernel, manifest, network, property_))
+    return network, property_, partial(_check, kernel, manifest, network, property_)
 
 
 def _check(

@@ -139,11 +139,10 @@ def _verify_package(
         progress.phase("read")
         budget = limits.budget(progress)
         files = read_files(folder)
-        claim = _CLAIMS[Manifest.from_text(files[MANIFEST]).kind](files)
-        network = claim.network
-        proof = _proof(network, claim.property, budget, None, certificate_file)
+        network, property_, check_kernel = _CLAIMS[Manifest.from_text(files[MANIFEST]).kind](files)
+        proof = _proof(network, property_, budget, None, certificate_file)
         progress.phase("run the built kernel")
-        checks = list(claim.check(budget))
+        checks = list(check_kernel(budget))
     verdict = Verdict.REFUTED if any(check.wrong for check in checks) else proof.verdict
     with beside(certificate_file):
         if as_json:

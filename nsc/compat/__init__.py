@@ -68,18 +68,8 @@ class DiffSortNet(Net):
         interpolation_type: str | None = None,
         distribution: str | None = "cauchy",
     ) -> None:
-        super().__init__(
-            NETWORKS,
-            "diffsort",
-            None,
-            sorting_network_type,
-            size,
-            device,
-            steepness,
-            art_lambda,
-            interpolation_type,
-            distribution,
-        )
+        relaxed = (steepness, art_lambda, interpolation_type, distribution)
+        super().__init__(NETWORKS, "diffsort", None, sorting_network_type, size, device, *relaxed)
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.

@@ -124,22 +124,11 @@ class DiffTopkNet(Net):
         distribution: str | None = "cauchy",
     ) -> None:
         is_sparse, top = flag("sparse", sparse, OperandTypeError), integer("k", k, LoweringError)
-        networks: dict[str, Callable[[int], Network]] = {
-            **NETWORKS,
-            "splitter_selection": partial(splitter_selection, top),
-        }
-        super().__init__(
-            {name: networks[name] for name in SPARSE[is_sparse]},
-            "difftopk",
-            top,
-            sorting_network_type,
-            size,
-            device,
-            steepness,
-            art_lambda,
-            interpolation_type,
-            distribution,
-        )
+        splitter: Callable[[int], Network] = partial(splitter_selection, top)
+        known = {**NETWORKS, "splitter_selection": splitter}
+        networks = {name: known[name] for name in SPARSE[is_sparse]}
+        relaxed = (steepness, art_lambda, interpolation_type, distribution)
+        super().__init__(networks, "difftopk", top, sorting_network_type, size, device, *relaxed)
         self.k, self.sparse = top, is_sparse
 
     def forward(self, vectors: Tensor) -> tuple[None, Tensor]:

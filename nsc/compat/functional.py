@@ -113,17 +113,10 @@ def operator_of(
     device: str,
     top: int | None = None,
 ) -> Operator:
-    """Return the operator of a network under one of diffsort's distributions.
+    """Return the operator of a network under one of diffsort's distributions, or refuse another one.
 
-    Args:
-        network, name: the network, and its name in messages.
-        distribution, art_lambda: as in `execute_sort`.
-        real: the arithmetic type.
-        device: the type of a device.
-        top: how many of the largest values the operator selects; None: it sorts all.
-
-    Raises:
-        LoweringError: another distribution.
+    `name` names the network in messages. `top`: how many of the largest values are selected; None: all are
+    sorted.
     """
     if not is_name(distribution, DISTRIBUTIONS):
         raise LoweringError(f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")

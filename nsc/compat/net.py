@@ -107,11 +107,7 @@ class Net(torch.nn.Module):
 
 
 def _device(device: object) -> str:
-    """Return the type of a device.
-
-    Raises:
-        LoweringError: a device that is neither cpu nor cuda.
-    """
+    """Return the type of a device; raise LoweringError if it is neither cpu nor cuda."""
     is_written = isinstance(device, str | torch.device)  # torch takes 1.5 for a device too
     try:
         kind = torch.device(device).type if is_written else None  # type: ignore[call-overload]

@@ -123,13 +123,7 @@ class SortingLayer(Layer[Sorter | Sizes]):
     """A Sorter, or Sizes, and its steepness.
 
     A subclass that calls a function of `nsc.nn.functional` names this function, and its own attributes that
-    the function takes by name.
-
-    Args:
-        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it; None for a family: any number of values.
-        steepness, learnable: as in `SortingNetwork`.
-        options: further options of `nsc.compile`, such as relaxation.
+    the function takes by name. Arguments are as in `SortingNetwork`.
     """
 
     _function: ClassVar[str]
@@ -212,12 +206,7 @@ def watch(name: str, scores: object, labels: object, loss: Tensor) -> None:
     """Warn once if the gradient of scores is 0 and the loss is not, where values can be looked at.
 
     Scores that users made themselves are not watched: a hook would stay on them for many calls. Labels that
-    are all equal, which leave nothing to learn, get no warning.
-
-    Args:
-        name: the layer's name.
-        scores, labels: the call's operands.
-        loss: the call's result.
+    are all equal, which leave nothing to learn, get no warning. `name` is the layer's.
     """
     if not isinstance(scores, Tensor) or scores.grad_fn is None or scores.is_cuda:
         return

@@ -200,18 +200,8 @@ def compared_of(
 ) -> tuple[Tensor, Tensor]:
     """Check a call's tensors; return the logits that are compared, and the labels' places among them.
 
-    With m the label's logit is the first, and the m - 1 largest others follow, the largest first.
-
-    Args:
-        caller: the function that is called, for messages.
-        logits, labels, classes, m: as in `TopKCrossEntropy`.
-        takes_double: whether the network is compiled for float64.
-
-    Returns:
-        (…, m or classes), at least float32, and (…), int64.
-
-    Raises:
-        OperandError, OperandTypeError: as `TopKCrossEntropy.forward`.
+    With m the label's logit is the first, and the m - 1 largest others follow, the largest first. The logits
+    that are returned are float32 at least. `takes_double`: whether the network is compiled for float64.
     """
     _check_call(caller, logits, labels, classes)
     if logits.dtype == torch.float64 and not takes_double:
@@ -233,10 +223,8 @@ def losses_of(shares: Tensor, compared: Tensor, places: Tensor, p_k: Sequence[fl
 
     Args:
         shares: (…, k), the weight of the label at each rank, the largest logit's first.
-        compared: (…, m), the logits that are compared.
-        places: (…, 1), the label's place among them.
-        p_k: k weights.
-        top1: how the term j = 0 is computed, one of TOP_1.
+        compared, places: (…, m) and (…, 1), as `compared_of` returns them.
+        p_k, top1: as in `TopKCrossEntropy`.
     """
     sums = shares.cumsum(-1)
     within = [sums[..., j] for j in range(len(p_k))]

@@ -69,11 +69,7 @@ class Entries(NamedTuple):
 
 
 def check_operator(caller: str, operator: object) -> None:
-    """Refuse an operator that is neither a Sorter nor Sizes.
-
-    Raises:
-        OperandTypeError: it is neither.
-    """
+    """Raise OperandTypeError for an operator that is neither a Sorter nor Sizes."""
     if not isinstance(operator, Sorter | Sizes):
         raise OperandTypeError(
             f"{caller}: the operator must be a Sorter or Sizes, got {type(operator).__name__}"
@@ -81,11 +77,7 @@ def check_operator(caller: str, operator: object) -> None:
 
 
 def check_known(caller: str, name: str, value: object, known: Collection[str]) -> None:
-    """Refuse an argument that is none of the known names.
-
-    Raises:
-        OperandError: an unknown name.
-    """
+    """Raise OperandError for an argument that is none of the known names."""
     if not is_name(value, known):
         raise OperandError(f"{caller}: no {name} {value!r}; known: {', '.join(known)}")
 
@@ -99,17 +91,9 @@ def entries_of(
     lengths: Lengths = None,
     mask: Mask = None,
 ) -> Entries:
-    """Check an operator and the tensors of a call, and return its entries.
+    """Check an operator, None if nothing is sorted, and the tensors of a call; return its entries.
 
-    Args:
-        caller: the function, for messages.
-        operator: sorts n values, or sizes for any n; None: the entries are not sorted.
-        name: the name of x, for messages.
-        x, dim, lengths, mask: as the methods of the operator take them.
-
-    Raises:
-        OperandTypeError: neither a Sorter nor Sizes, or an argument of another type.
-        OperandError: no such axis, another number of values along it, or lengths or a mask that do not fit.
+    x, dim, lengths and mask are as the operator's methods take them; `name` is the name of x, for messages.
     """
     if operator is not None:
         check_operator(caller, operator)

@@ -184,12 +184,7 @@ def soft_top_k(
 
 
 def levels_of(caller: str, q: object) -> tuple[float, ...]:
-    """Return the q of quantiles as floats.
-
-    Raises:
-        OperandError: no q, or one outside of 0 … 1.
-        OperandTypeError: no numbers.
-    """
+    """Return the q of quantiles as floats, or raise the error that says what they must be."""
     number = real(q)
     levels = reals(q) if number is None else (number,)
     if levels is None:
@@ -200,11 +195,7 @@ def levels_of(caller: str, q: object) -> tuple[float, ...]:
 
 
 def proportion_of(caller: str, proportion: object) -> float:
-    """Return the proportion that a trimmed mean leaves out at each end, as a float.
-
-    Raises:
-        OperandError: it is no number of at least 0 and below 1/2.
-    """
+    """Return the proportion of a trimmed mean as a float, or raise the error that says what it must be."""
     share = real(proportion)
     if share is None or not 0 <= share < 0.5:
         raise OperandError(f"{caller}: proportion must be at least 0 and less than 1/2, got {proportion!r}")
