@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-import io
 import os
-import pickle
 import subprocess
 import sys
 import textwrap
@@ -70,22 +67,10 @@ def test_bad_steepness_of_a_module(steepness):
         SortingNetwork(operator(), steepness=steepness)
 
 
-def test_pickle_deepcopy_and_torch_save(tmp_path):
+def test_another_process_loads_a_module(tmp_path):
     # No other test uses this name: a kernel built with other flags may have other bits.
     layer = SortingNetwork("bitonic", 8, steepness=3.0, learnable=True, name="pickled_8")
     x = torch.randn(2, 8)
-    buffer = io.BytesIO()
-    torch.save(layer, buffer)
-    buffer.seek(0)
-    copies = [
-        copy.deepcopy(layer),
-        pickle.loads(pickle.dumps(layer)),
-        torch.load(buffer, weights_only=False),
-    ]
-    for other in copies:
-        assert other.operator == layer.operator
-        assert hash(other.operator) == hash(layer.operator)
-        assert torch.equal(other(x)[1], layer(x)[1])
     state = SortingNetwork("bitonic", 8, learnable=True, name="pickled_8")
     state.load_state_dict(layer.state_dict())
     assert torch.equal(state(x)[0], layer(x)[0])

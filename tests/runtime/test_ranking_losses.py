@@ -360,8 +360,6 @@ def test_list_rank_takes_any_number_of_values_and_lists(link):
     (grad,) = torch.autograd.grad(loss, far)
     assert loss.isfinite()
     assert grad.isfinite().all()
-    traced = torch.fx.symbolic_trace(module)
-    assert torch.equal(traced(rows[0], rows[0]), module(rows[0], rows[0]))
     for call, message in (
         (lambda: ListRankLoss(link="log"), "ListRankLoss: no link 'log'; known: logistic, identity"),
         (lambda: ListRankLoss(reduction="max"), "ListRankLoss: reduction must be one of"),
@@ -369,15 +367,6 @@ def test_list_rank_takes_any_number_of_values_and_lists(link):
     ):
         with pytest.raises(nsc.OperandError, match=message):
             call()
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_torch_fx_traces_a_module(op, name):
-    x, relevance = samples().float(), torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
-    module = MODULES[name](op, **CASES[name][1])
-    traced, mask = torch.fx.symbolic_trace(module), relevance < 3
-    assert torch.equal(traced(x, relevance), module(x, relevance))
-    assert torch.equal(traced(x, relevance, mask=mask), module(x, relevance, mask=mask))
 
 
 X, GRADES = torch.zeros(2, N), torch.zeros(2, N, dtype=torch.int64)
