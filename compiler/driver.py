@@ -94,15 +94,17 @@ def _scheduled(network: Network, request: Request) -> Schedule:
 def _first_that_holds(
     network: Network, property_: Property, request: Request, budget: Budget
 ) -> tuple[Network, Proof]:
-    """Return the first network, transformed, that has the property, with its proof.
+    """Return the first candidate that has the property, transformed, with its proof.
 
     Most requests have one candidate, the network itself. Two kinds of selection have more:
 
-    - From `best`: the networks that nsc can construct for the ranks, fewest half operations first. There are
-      many, so their proofs make no long searches. If none is proved so, the first is tried with the whole
-      budget.
-    - Two neighbouring ranks: networks for them, such as those for the median of an even number, may leave the
-      two values in any order, so the second candidate ends in a comparator of these two.
+    - A selection from `best` has every network that nsc can construct for its ranks. Candidates with fewer
+      half operations (minima and maxima) come first. There are many, so each proof gets a small budget. If
+      no proof succeeds, the first candidate is tried with the whole budget. If the request accepts unproved
+      networks, only this last try is made.
+    - A selection of two neighbouring ranks has two candidates: the network, and the network with one more
+      comparator at its end, of the two selected wires. This comparator is for networks that leave the two
+      values in any order, such as those for the median of an even number.
     """
 
     def proved(

@@ -437,7 +437,10 @@ def earliest_layers(n: int, groups: Iterable[Sequence[int]]) -> Iterator[int]:
 
 
 def layered(n: int, items: Sequence[_Item], wires_of: Callable[[_Item], Sequence[int]]) -> list[list[_Item]]:
-    """Return items that work on some of n wires each, in the layers of `earliest_layers`."""
+    """Return the items of each layer, the first layer first.
+
+    Each item works on some of n wires. `wires_of` returns its wires, and `earliest_layers` says its layer.
+    """
     layers: list[list[_Item]] = []
     for item, layer in zip(items, earliest_layers(n, map(wires_of, items)), strict=True):
         if layer == len(layers):

@@ -283,7 +283,10 @@ class _Turn:
         return len(self.rounds) >= (LEAST_ROUNDS if took > WORK_SECONDS else ROUNDS)
 
     def prepare(self) -> None:
-        """Warm up, and find the repeats; or the reason to leave the work out."""
+        """Warm the work up, and set how often a round repeats its call.
+
+        If one call takes longer than LIMIT, set `reason` instead: the work is left out.
+        """
         torch.manual_seed(0)
         with _named(self.work, self.n):
             call = start(self.work, self.n, self.batch)

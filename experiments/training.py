@@ -133,10 +133,10 @@ class _Training:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned.
+        """Continue from a state that `state` returned.
 
         Raises:
-            Exception: of any kind, for a state that does not fit the run. This training cannot be used then.
+            Exception: of any kind, if the state does not fit the run. Do not use this object after that.
         """
         if not 0 < state["step"] <= self.run.steps or len(state["losses"]) != state["step"]:
             raise ValueError(f"step {state['step']} of {self.run.steps}, {len(state['losses'])} losses")

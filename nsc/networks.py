@@ -1,4 +1,4 @@
-"""Networks without torch: named by a family, a file, a Network or lists; made smaller; as C code."""
+"""Functions for networks, without torch: read one, list the best, shrink one, write one in C."""
 
 from __future__ import annotations
 

@@ -25,16 +25,17 @@ _NAME = re.compile(rf"({'|'.join(KINDS)}|top_\d{{1,2}})_(\d{{1,5}})_\d{{1,6}}_\d
 
 @dataclass(frozen=True)
 class Found:
-    """A network of the lists.
+    """A network of the lists: a published one, or one that was found since.
 
     Attributes:
-        name: as `known_network` takes it.
-        kind: its property: sort, median, or the largest values, such as top-8.
+        name: the name that `known_network` takes.
+        kind: its property: sort, median, or the k largest values, such as top-8.
         network: the network.
-        published: the least size of published networks of at most as many layers; None: there are none.
-        by: who found it first; None for a published network, whose list names its authors.
-        date: when, as far as it is known.
-        how: how the network was made.
+        published: the fewest comparators of all published networks with at most as many layers. None: no
+            such network was published, or this one is published itself.
+        by: who found it first. None: it is published, and the published list names its authors.
+        date: when it was found, as far as that is known; None for a published network.
+        how: how it was made; None for a published network.
     """
 
     name: str

@@ -37,7 +37,7 @@ class Listing:
 
     @classmethod
     def of_rows(cls, rows: Pairs, n: int | None = None, index_base: int | None = None) -> Listing:
-        """Return the listing of rows (layer, lo, hi) in any order; layers are numbered from anything."""
+        """Return the listing of rows (layer, lo, hi) in any order; layer numbers may begin at any integer."""
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         return cls(rows[:, 1:], np.unique(rows[:, 0], return_counts=True)[1].tolist(), n, index_base)
 

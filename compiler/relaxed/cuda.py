@@ -54,6 +54,7 @@ def render(head: Head, facts: str, levels: Levels, request: Request) -> str:
         facts=json.dumps(facts),
         relaxation=softened(request.relaxation),
         reals=[REALS[real] for real in request.dtypes],
+        routings=[("FORWARD", "route", "false"), ("REVERSED", "reversed", "true")],
         slots=schedule.slots,
         widest_codelet=WIDEST,
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
@@ -132,8 +133,8 @@ def _straight_shape(index: int, shape: Shape) -> dict[str, Any]:
         "index": index,
         "counts": f"{count(len(wires), 'wire')}, {count(len(shape), 'comparator')}",
         "wires": wires,
-        "comparators": steps,
-        "backwards": steps[::-1],
+        "size": len(shape),
+        "runs": [("run", steps), ("run_backwards", steps[::-1])],
     }
 
 

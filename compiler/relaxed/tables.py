@@ -45,11 +45,12 @@ def softened(relaxation: Relaxation) -> dict[str, str]:
 
 
 def merge_layers(schedule: Schedule) -> int:
-    """Return the layers of the merge of all wires that a sorter ends in; 0: it ends in none.
+    """Return how many layers the final merge of a sorter has; 0: it has no merge that losses can factor.
 
-    The merge joins all wires at the distances n/2, n/4, … 1, as a bitonic sorter's does, so that one path
-    leads from each wire to each rank. In front of it each half of the wires is by itself.
-    nsc/relaxed/final_merge.h takes it apart.
+    Such a merge compares all wires at the distances n/2, n/4, … 1, as the last merge of a bitonic sorter
+    does. So one path leads from each wire to each rank. In front of the merge no comparator joins the two
+    halves of the wires. The number of wires is a power of two, FEWEST_MERGED … MOST_MERGED.
+    nsc/relaxed/final_merge.h factors the merge.
 
     Cost: O(size).
     """

@@ -188,10 +188,10 @@ class _Parts:
         self.owner[lo] = self.owner[hi] = part
 
     def in_order(self, backwards: bool) -> list[tuple[list[int], list[int]]]:
-        """Return wires and comparators of the parts, each behind those it takes wires from.
+        """Return the wires and the comparators of each part, in running order.
 
-        Among the parts that may come next, the one whose last wire became free most recently comes first:
-        its values are still in the cache.
+        A part comes after all parts that it takes wires from. If several parts may come next, the one whose
+        last wire became free most recently does: its values are still in the cache.
         """
         alive = [part for part in self.parts if part.merged_into is None]
         alive.sort(key=lambda part: (-part.level if backwards else part.level, min(part.wires)))

@@ -261,6 +261,6 @@ class JoinRule:
         return _MERGING * held > self.budget.memory
 
     def why_too_much(self, held: int) -> str:
-        """Return why patterns of this many bytes are not merged, and which memory would suffice."""
+        """Return why patterns of `held` bytes are not merged, and how much memory would suffice."""
         limit = argument("max_memory", -(-2 * _MERGING * held >> 20))
         return f"the {self.budget.memory >> 20:,} MB that patterns may take: try {limit}"

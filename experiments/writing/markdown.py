@@ -137,7 +137,7 @@ def tuned_table(tuned: Sequence[Tuned]) -> str:
 
 
 def failures(finished: Finished) -> list[str]:
-    """Return a sentence for every outcome without figures; the panels that share one stand in front of it."""
+    """Return one sentence for each failure; it begins with the titles of all panels that have the failure."""
     panels: dict[str, list[str]] = {}
     for panel in finished.panels:
         for cell in panel.cells:

@@ -81,7 +81,7 @@ class Net(torch.nn.Module):
     def sorting_network(self) -> Sequence[Layer]:
         """The network as layers of matrices, on the module's device; see `nsc.compat.networks`.
 
-        It may be set to such layers, as programs do that move each matrix to a device.
+        A program may assign such layers to it, for example after moving each matrix to a device.
         """
         return Layers(self._network, self._device)
 

@@ -28,17 +28,21 @@ FUNCTIONS = tuple(function for functions in PARTS.values() for function in funct
 class Launch:
     """Launch parameters of a kernel, stored in the manifest.
 
+    The routing works on tiles: some columns each, in shared memory. The backward routing keeps the rows that
+    the codelets of a tile load. `kept_rows` and the three fields after it count these rows for a tile.
+
     Attributes:
-        slots: places for weights, per sample and array.
-        arrays: arrays of weights.
-        kept_rows: rows that the backward routing keeps, among the rows that codelets load.
-        kept_rows_permutation: the most rows that it keeps for a tile of P.
-        kept_rows_front: rows that it keeps in front of the final merge, if a loss factors this merge.
-        kept_rows_in_block: rows of a tile that are kept in shared memory; 0: the memory of a call has them.
-        merge_layers: layers of this merge; 0: there is no such merge.
-        tile_threads: threads that share a tile of columns.
-        tile_lanes: the most lanes that a tile of columns lies on.
-        widest_group: the most columns of a tile that a sample takes.
+        slots: places in each array of a sample's weights.
+        arrays: arrays of weights that a sample has.
+        kept_rows: kept rows if all codelets run, as for a payload.
+        kept_rows_permutation: the most kept rows if the columns are P's, where only a light cone runs.
+        kept_rows_front: the most kept rows if a loss factors the final merge, so that only codelets in front
+            of it run; 0: no loss does.
+        kept_rows_in_block: `kept_rows` if shared memory holds them; 0: the memory of the call holds them.
+        merge_layers: layers of the final merge, if losses factor it; 0: no loss does.
+        tile_threads: threads that share a tile.
+        tile_lanes: the most lanes of a tile; each lane holds LANE_BYTES of a row.
+        widest_group: the most columns of one sample in a tile.
         routing_threads: threads of a block of the routing.
         sample_threads: threads that share a sample's keys.
         keys_threads: threads of a block of the keys pass.

@@ -131,10 +131,10 @@ class TrimmedMean(_Statistic):
 
 
 class MedianAbsoluteDeviation(_Statistic):
-    """The median of the distances from the median, both relaxed, at the same steepness.
+    """The relaxed median of the distances from the relaxed median, with one steepness for both.
 
-    Times 1.4826 it estimates the standard deviation of normally distributed values. Calls, arguments, NaN and
-    errors: see `Quantile`; cost: two calls of `Sorter.sort`.
+    The result times 1.4826 estimates the standard deviation of normally distributed values. Calls, arguments,
+    NaN and errors: see `Quantile`. Cost: two calls of `Sorter.sort`.
 
     Source: F. R. Hampel, The influence curve and its role in robust estimation, 1974.
 

@@ -1,4 +1,4 @@
-"""Kernels with a library for each type of values, built when it is first called; needs no torch."""
+"""Libraries of a kernel, one for each type of values, built when a call first needs it; needs no torch."""
 
 from __future__ import annotations
 

@@ -77,7 +77,10 @@ def _serving(call: Call) -> Implementation:
 
 
 class PlainRelax(torch.autograd.Function):
-    """`relax` of plain tensors. Its arguments are the tensors of a call, for autograd, and the call."""
+    """`relax` of plain tensors, with its gradient.
+
+    It takes the tensors of a call one by one, so that autograd sees them, and then the call itself.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, steepness: Tensor, payload: Tensor | None, call: Call) -> Any:
@@ -143,7 +146,10 @@ def _loss_gradients(ctx: Any, grad: Tensor | None) -> tuple[Tensor | None, ...]:
 def _by_operator(
     flat: tuple[Any, ...], values_grad: Tensor | None, routed_grad: Tensor | None
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of `nsc::relax` with respect to its tensors, themselves differentiable."""
+    """Return the gradients of `nsc::relax` with respect to its tensors, by `nsc::relax_backward`.
+
+    These gradients can be differentiated again.
+    """
     grads = torch.ops.nsc.relax_backward(dense(values_grad), dense(routed_grad), *flat)
     return grads[0], grads[1], grads[2] if has_gradient(flat[3]) else None
 

@@ -27,8 +27,10 @@ LEAST_COLUMNS = 16
 class Layout(NamedTuple):
     """Where the values of an array lie: value w of sample s of slab t is at t * slab + w * wire + s * sample.
 
-    The stride `wire` or the stride `sample` is 1. Results have no gaps: they are (slabs, samples, outputs) if
-    `wire` is 1, else (slabs, outputs, samples).
+    A slab is a block of samples. At least one of the strides `wire` and `sample` is 1.
+
+    The kernel writes its results without gaps. Their shape is (slabs, samples, outputs) if `wire` is 1, else
+    (slabs, outputs, samples).
 
     Attributes:
         slabs, samples: how many slabs, and how many samples in each.

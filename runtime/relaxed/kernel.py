@@ -1,4 +1,4 @@
-"""Kernel: one generated package, read, checked, and built on first use; needs no torch."""
+"""A kernel checks the files of one generated package, and is built on first use. It needs no torch."""
 
 from __future__ import annotations
 

@@ -260,10 +260,11 @@ def losses_of(kernel: Kernel, p: Tensor, rest: Tensor, target: Tensor, routing: 
 
 
 def complement(p: Tensor, dim: int) -> Tensor:
-    """Return 1 - p: where p is large, the sum of the others along dim, with the derivative of 1 - p.
+    """Return 1 - p to full precision; its derivative with respect to p is -1 everywhere.
 
-    Equal slopes at all others would differ in the last place once they are mixed, and a small gradient would
-    drown.
+    Where p is large, the value is the sum of the other entries along dim. Its derivative is not taken from
+    this sum, which would give all other entries equal slopes. Mixing would round equal slopes to slightly
+    different numbers, and these errors would drown a small gradient.
     """
     is_large = p > LARGE
     others = torch.where(is_large, 0, p).sum(dim, keepdim=True)

@@ -152,7 +152,11 @@ def rounds(state: State, map_: Workers, end: float, progress: Progress = SILENT)
 
 
 def _proved(found: Searched, progress: Progress) -> Searched:
-    """Return the search with the best network of its state and a proof, if this network is a better one."""
+    """Verify the best network of the state, and return the search with this network and its proof.
+
+    The search stays as it is if its state has no network, if the network has more layers than are wanted,
+    or if it costs no less than the network that the search has already.
+    """
     goal, best = found.state.goal, found.state.best
     if best is None or (found.network is not None and goal.cost(best) >= goal.cost(found.network)):
         return found

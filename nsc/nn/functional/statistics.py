@@ -141,7 +141,7 @@ def median_absolute_deviation(
     steepness: Steepness = None,
     **options: Unpack[EntryOptions],
 ) -> Tensor:
-    """Return the median of the distances from the median, both relaxed, at the same steepness.
+    """Return the relaxed median of the distances from the relaxed median, with one steepness for both.
 
     Arguments, errors, NaN and cost are as in `nsc.nn.MedianAbsoluteDeviation`.
 
