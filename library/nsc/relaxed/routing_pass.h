@@ -228,19 +228,21 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
 }
 
 // Calls run(begin, end, pool) for ranges of samples. A thread takes many samples through all
-// passes, a few at a time, while their weights are in the cache. Few samples share out their chunks
-// on the pool.
+// passes, without a pool. Few samples share out their chunks on the pool.
 template <class P, class real, class Run>
 Status for_samples_of(const Call<P, real> &call, int64_t work_per_sample, ParallelFor pool,
                       Run run) {
     if (call.batch < many_samples) return run(0, call.batch, pool);
-    return parallel_ranges(pool, call.batch, grain_of(work_per_sample), 0,
-                           [&](int64_t begin, int64_t end, const Memory &) {
-        Status status = ok;
-        for (int64_t first = begin; status == ok && first < end; first += lanes<real>)
-            status = run(first, end - first < lanes<real> ? end : first + lanes<real>, nullptr);
-        return status;
-    });
+    return parallel_ranges(
+        pool, call.batch, grain_of(work_per_sample), 0,
+        [&](int64_t begin, int64_t end, const Memory &) { return run(begin, end, nullptr); });
+}
+
+// Samples that go through the keys pass together, at most: of many samples, as many as a register
+// has lanes, whose weights stay in the cache.
+template <class P, class real>
+int64_t most_in_group(const Call<P, real> &call) {
+    return call.batch < many_samples ? call.batch : lanes<real>;
 }
 
 // The weights of a sample of a group.
@@ -260,7 +262,8 @@ Status find_merges(const Call<P, real> &call, int64_t first, int64_t count, real
     });
 }
 
-// Runs samples begin ... end - 1.
+// Runs samples begin ... end - 1. Without a pool each is routed by itself, while its tables are in
+// the cache.
 template <class P, class real>
 Status forward_samples(const Call<P, real> &call, int64_t begin, int64_t end, real *values,
                        real *routed, ParallelFor pool) {
@@ -268,31 +271,36 @@ Status forward_samples(const Call<P, real> &call, int64_t begin, int64_t end, re
     const P &plan = call.plan;
     const int64_t chunks = call.chunks();
     const int64_t group = group_size<real>(
-        end - begin, (weights_per_sample(plan) + merge_reals(call).merge) * sizeof(real));
+        most_in_group(call), (weights_per_sample(plan) + merge_reals(call).merge) * sizeof(real));
+    const int64_t together = pool ? group : 1;
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
-        merge_memory(group * merge_reals(call).merge * sizeof(real)),
-        loss_memory(group * chunks * sizeof(double));
+        merge_memory(together * merge_reals(call).merge * sizeof(real)),
+        loss_memory(together * chunks * sizeof(double));
     if (!weight_memory.start || !merge_memory.start || !loss_memory.start) return out_of_memory;
-    real *weights = weight_memory.get<real>();
     double *losses = loss_memory.get<double>();
     for (int64_t first = begin; first < end; first += group) {
         const int64_t count = end - first < group ? end - first : group;
-        Status status =
-            keys_forward(call, first, count, values + first * plan.wires, weights, pool);
-        if (status == ok)
-            status = find_merges(call, first, count, weights, merge_memory.get<real>(), pool);
+        Status status = keys_forward(call, first, count, values + first * plan.wires,
+                                     weight_memory.get<real>(), pool);
+        for (int64_t part = 0; status == ok && part < count; part += together) {
+            const int64_t in_part = count - part < together ? count - part : together;
+            real *weights = weight_memory.get<real>() + part * weights_per_sample(plan);
+            status =
+                find_merges(call, first + part, in_part, weights, merge_memory.get<real>(), pool);
+            if (status != ok) return status;
+            status =
+                parallel(pool, in_part * chunks, grain_of(call.mixes_per_chunk()),
+                         Scratch::bytes_forward(plan), [&](int64_t task, const Memory &memory) {
+                const int64_t b = task / chunks;
+                losses[task] = route_chunk(call, first + part + b, task % chunks,
+                                           weights_of(plan, weights, b).forward.keep,
+                                           merge_memory.get<real>() + b * merge_reals(call).merge,
+                                           routed, Scratch::forward(plan, memory.get<Vec<real>>()));
+            });
+            for (int64_t b = 0; is_loss(call.routing) && status == ok && b < in_part; ++b)
+                routed[first + part + b] = sum_of<real>(losses + b * chunks, chunks);
+        }
         if (status != ok) return status;
-        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()),
-                          Scratch::bytes_forward(plan), [&](int64_t task, const Memory &memory) {
-            const int64_t b = task / chunks;
-            losses[task] = route_chunk(call, first + b, task % chunks,
-                                       weights_of(plan, weights, b).forward.keep,
-                                       merge_memory.get<real>() + b * merge_reals(call).merge,
-                                       routed, Scratch::forward(plan, memory.get<Vec<real>>()));
-        });
-        if (status != ok) return status;
-        for (int64_t b = 0; is_loss(call.routing) && b < count; ++b)
-            routed[first + b] = sum_of<real>(losses + b * chunks, chunks);
     }
     return ok;
 }
@@ -391,7 +399,8 @@ struct ChunkSums {
     bool *separate;
 };
 
-// Takes samples begin ... end - 1 back.
+// Takes samples begin ... end - 1 back. Without a pool each is routed by itself, while its tables
+// are in the cache.
 template <class P, class real>
 Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
                         const real *values_grad, const real *routed_grad, real *x_grad,
@@ -399,56 +408,64 @@ Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
     using Scratch = RoutingMemory<P, real>;
     using Chunks = ChunkSums<P, real>;
     const P &plan = call.plan;
-    const int64_t chunks = call.chunks();
-    const int64_t sums = (chunks > 0 ? chunks : 1) * Chunks::reals(call);
+    const int64_t chunks = call.chunks(), of_chunk = Chunks::reals(call);
+    const int64_t sums = (chunks > 0 ? chunks : 1) * of_chunk;
     const int64_t group = group_size<real>(
-        end - begin, (weights_per_sample(plan) + merge_reals(call).merge + sums) * sizeof(real));
+        most_in_group(call),
+        (weights_per_sample(plan) + merge_reals(call).merge + sums) * sizeof(real));
+    const int64_t together = pool ? group : 1;
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
-        merge_memory(group * merge_reals(call).merge * sizeof(real)),
+        merge_memory(together * merge_reals(call).merge * sizeof(real)),
         sum_memory(group * sums * sizeof(real));
-    const Memory loss_memory(group * chunks * (sizeof(double) + sizeof(bool)));
+    const Memory loss_memory(together * chunks * (sizeof(double) + sizeof(bool)));
     if (!weight_memory.start || !merge_memory.start || !sum_memory.start || !loss_memory.start)
         return out_of_memory;
-    real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>(),
-         *merges = merge_memory.get<real>();
+    real *merges = merge_memory.get<real>();
     double *chunk_losses = loss_memory.get<double>();
-    const Chunks sums_of = {call, merges, weight_grads,
-                            reinterpret_cast<bool *>(chunk_losses + group * chunks)};
-    const int64_t of_chunk = Chunks::reals(call);
+    bool *separate = reinterpret_cast<bool *>(chunk_losses + together * chunks);
     for (int64_t first = begin; first < end; first += group) {
         const int64_t count = end - first < group ? end - first : group;
         // x_grad takes the values, which are not needed
-        Status status =
-            keys_forward(call, first, count, x_grad + first * plan.wires, weights, pool);
-        if (status == ok) status = find_merges(call, first, count, weights, merges, pool);
-        if (status != ok) return status;
-        status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()),
-                                 Scratch::bytes_backward(plan) + sizeof(real) * of_chunk,
-                                 [&](int64_t first_task, int64_t end_task, const Memory &memory) {
-            real *const spare = memory.get<real>();
-            const auto routing = Scratch::backward(plan, spare + of_chunk);
-            for (int64_t task = first_task; task < end_task; ++task) {
-                const int64_t b = task / chunks;
-                const Sums<real> sums = sums_of.begin(task, first_task, spare);
-                chunk_losses[task] = route_chunk_back(
-                    call, first + b, task % chunks, weights_of(plan, weights, b), routed_grad,
-                    payload_grad, losses, merges + b * merge_reals(call).merge, sums, routing);
-                sums_of.end(task, sums);
-            }
-            return ok;
-        });
-        if (status != ok) return status;
-        for (int64_t b = 0; losses && b < count; ++b)
-            losses[first + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
-        status = parallel(pool, count, grain_of(chunks * plan.comparators),
-                          sizeof(real) * merge_reals(call).backward,
-                          [&](int64_t b, const Memory &memory) {
-            if (!chunks) return (void)memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
-            sums_of.finish(b, memory.get<real>());
-        });
+        Status status = keys_forward(call, first, count, x_grad + first * plan.wires,
+                                     weight_memory.get<real>(), pool);
+        for (int64_t part = 0; status == ok && part < count; part += together) {
+            const int64_t in_part = count - part < together ? count - part : together;
+            real *weights = weight_memory.get<real>() + part * weights_per_sample(plan),
+                 *weight_grads = sum_memory.get<real>() + part * sums;
+            const Chunks sums_of = {call, merges, weight_grads, separate};
+            status = find_merges(call, first + part, in_part, weights, merges, pool);
+            if (status != ok) return status;
+            status =
+                parallel_ranges(pool, in_part * chunks, grain_of(4 * call.mixes_per_chunk()),
+                                Scratch::bytes_backward(plan) + sizeof(real) * of_chunk,
+                                [&](int64_t first_task, int64_t end_task, const Memory &memory) {
+                real *const spare = memory.get<real>();
+                const auto routing = Scratch::backward(plan, spare + of_chunk);
+                for (int64_t task = first_task; task < end_task; ++task) {
+                    const int64_t b = task / chunks;
+                    const Sums<real> sums = sums_of.begin(task, first_task, spare);
+                    chunk_losses[task] = route_chunk_back(
+                        call, first + part + b, task % chunks, weights_of(plan, weights, b),
+                        routed_grad, payload_grad, losses, merges + b * merge_reals(call).merge,
+                        sums, routing);
+                    sums_of.end(task, sums);
+                }
+                return ok;
+            });
+            if (status != ok) return status;
+            for (int64_t b = 0; losses && b < in_part; ++b)
+                losses[first + part + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
+            status = parallel(pool, in_part, grain_of(chunks * plan.comparators),
+                              sizeof(real) * merge_reals(call).backward,
+                              [&](int64_t b, const Memory &memory) {
+                if (!chunks)
+                    return (void)memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
+                sums_of.finish(b, memory.get<real>());
+            });
+        }
         if (status == ok)
-            status = keys_backward(call, first, count, values_grad, weights, weight_grads, sums,
-                                   x_grad, steepness_grad, pool);
+            status = keys_backward(call, first, count, values_grad, weight_memory.get<real>(),
+                                   sum_memory.get<real>(), sums, x_grad, steepness_grad, pool);
         if (status != ok) return status;
     }
     return ok;
