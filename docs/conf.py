@@ -18,6 +18,7 @@ from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 from docs.names import with_names  # noqa: E402
 from examples.explorers import families, frame, records, write_pages  # noqa: E402
 from nsc.api import Options  # noqa: E402
+from nsc.nn.functional.entries import EntryOptions, SampleOptions  # noqa: E402
 from nsc.operators.samples import ListOptions, SelectOptions, SortOptions  # noqa: E402
 from nsc.operators.targets import LossOptions, RowLossOptions  # noqa: E402
 from nsc.version import VERSION  # noqa: E402
@@ -82,7 +83,10 @@ napoleon_use_ivar = True
 # Names of types as the source has them, not what they stand for.
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike")}
 smartquotes_action = "qe"  # the dashes of options stay
-_OPTIONS = (Options, ListOptions, SelectOptions, SortOptions, LossOptions, RowLossOptions)
+_OPTIONS = (
+    *(Options, ListOptions, SelectOptions, SortOptions, LossOptions, RowLossOptions),
+    *(EntryOptions, SampleOptions),
+)
 # The explorers that pages show, by the comment that stands for them.
 _EXPLORERS = {"explorers": families(16), "explorers-of-records": records()}
 
