@@ -203,7 +203,7 @@ def _size_of(m: int, most: int | None) -> int | None:
 def sorter_for(operator: Sorter | Sizes, caller: str, x: Tensor, dim: int, k: int | None = None) -> Sorter:
     """Return the sorter for the values of x along an axis, at least k; one of Sizes takes fewer values too.
 
-    Errors are those of a call: about x, its axis, and how many values Sizes sort.
+    Raises: the errors of a call, about x, its axis, and how many values Sizes sort.
     """
     if isinstance(operator, Sorter):
         return operator

@@ -1,4 +1,4 @@
-"""Which tests `--quick` runs: those of the rooms that changed."""
+"""Which tests `--quick` runs: the tests of rooms that changed."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def draw_array(data, dtype, n):
 
 
 def stable_order(x, axis, descending):
-    """Return numpy's stable order; the descending one is that of the flipped array, flipped."""
+    """Return numpy's stable order; the descending one flips the order of the flipped array."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     flipped = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
@@ -123,7 +123,7 @@ def test_topk_and_select(data):
 
 @pytest.mark.parametrize("dtype", ["int16", "float64"])
 def test_axes_beyond_the_longest_network(dtype):
-    """NumPy sorts them; results are those of short axes."""
+    """NumPy sorts them; results are as on short axes."""
     x = (np.random.default_rng(0).standard_normal((3, exact.MOST + 1)) * 50).astype(dtype)
     assert same_bits(exact.sort(x), np.sort(x))
     for descending in (False, True):

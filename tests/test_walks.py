@@ -1,4 +1,4 @@
-"""The files that warm calls pass through are those of DESIGN.md's tables, in their order."""
+"""The files that warm calls pass through stand in DESIGN.md's tables, in their order."""
 
 from __future__ import annotations
 

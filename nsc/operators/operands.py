@@ -73,7 +73,7 @@ class Operands:
         return None if is_whole or not self._takes_fewer else self._n
 
     def keys(self, method: str, x: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return x as (batch, n), in the arithmetic type that serves a dtype: that of x, or a wider one."""
+        """Return x as (batch, n), in the arithmetic type that serves a dtype: x's own, or a wider one."""
         if x.shape[-1] != self._n:
             raise _wrong_length(f"{self.name}.{method}", x.shape[-1], "on its last axis", self._n)
         if not self._devices[x.device]:

@@ -1,4 +1,4 @@
-"""The explorer's arithmetic is that of nsc: exact runs, halves, cones, relaxed runs, P and gradients."""
+"""The explorer computes as nsc does: exact runs, halves, cones, relaxed runs, P and gradients."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_large_images_have_strips_and_bands():
 
 
 def test_layouts_of_tensors():
-    """Leading axes, crops, flips, steps and transposes: results are those of a copy."""
+    """Leading axes, crops, flips, steps and transposes: a copy has the same results."""
     x = torch.from_numpy(images((2, 3, 20, 40), "float32", 0))
     median = filter_of(3)
     views = [
@@ -206,7 +206,7 @@ def test_opencv_has_the_same_median():
 
 
 def test_channels_last_is_filtered_where_it_lies():
-    """Results are those of a copy in torch's usual order, in the layout of the images."""
+    """A copy in torch's usual order has the same results, in the layout of the images."""
     image = torch.from_numpy(images((2, 20, 30, 3), "uint8", 0))
     volume = torch.randn(2, 3, 5, 6, 7).to(memory_format=torch.channels_last_3d)
     many = torch.randn(1, 40, 9, 8).to(memory_format=torch.channels_last)

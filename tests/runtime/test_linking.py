@@ -1,4 +1,4 @@
-"""Catches a built kernel that needs another library than those of C and C++, such as libtorch."""
+"""Catches a built kernel that needs more than the libraries of C and C++, such as libtorch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIBRARIES = re.compile(r"(?:libc|libm|libgcc_s|libstdc\+\+|ld-linux[\w-]*)\.so\.
 
 
 def foreign(library):
-    """Return the libraries that a library is linked with, beside those of C and C++."""
+    """Return the libraries that a library is linked with, beside the libraries of C and C++."""
     command = ["readelf", "-d", str(library)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = re.findall(r"\(NEEDED\) .*\[(.*)\]", text)

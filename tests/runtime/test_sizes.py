@@ -1,4 +1,4 @@
-"""Catches sizes, size classes and lists whose results are not those of one network on padded values."""
+"""Catches sizes, size classes and lists whose results differ from one network's on padded values."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ struct MixesOf<real, Tabled<Plan>> {
     const real *keep, *swap;
 };
 
-// The rows that a codelet works on: those of its spread.
+// The rows that a codelet works on, which are the rows of its spread.
 template <class Plan, class Row>
 struct InPlace {
     using row = Row;
