@@ -79,7 +79,16 @@ Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t b
     return static_cast<Status>(state.status);
 }
 
-// The same, work(task, memory) for each task.
+// The same on a pool; without one, on memory that the caller has.
+template <class Work>
+Status parallel_ranges_or(const Memory &own, ParallelFor pool, int64_t count, int64_t grain,
+                          int64_t bytes, Work work) {
+    if (pool) return parallel_ranges(pool, count, grain, bytes, work);
+    const TinyIsZero guard;
+    return work(0, count, own);
+}
+
+// The same as parallel_ranges, work(task, memory) for each task.
 template <class Work>
 Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     return parallel_ranges(pool, count, grain, bytes,

@@ -272,11 +272,12 @@ Status forward_samples(const Call<P, real> &call, int64_t begin, int64_t end, re
     const int64_t chunks = call.chunks();
     const int64_t group = group_size<real>(
         most_in_group(call), (weights_per_sample(plan) + merge_reals(call).merge) * sizeof(real));
-    const int64_t together = pool ? group : 1;
+    const int64_t together = pool ? group : 1, bytes = Scratch::bytes_forward(plan);
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
         merge_memory(together * merge_reals(call).merge * sizeof(real)),
-        loss_memory(together * chunks * sizeof(double));
-    if (!weight_memory.start || !merge_memory.start || !loss_memory.start) return out_of_memory;
+        loss_memory(together * chunks * sizeof(double)), own(pool ? 0 : bytes);
+    if (!weight_memory.start || !merge_memory.start || !loss_memory.start || !own.start)
+        return out_of_memory;
     double *losses = loss_memory.get<double>();
     for (int64_t first = begin; first < end; first += group) {
         const int64_t count = end - first < group ? end - first : group;
@@ -288,14 +289,18 @@ Status forward_samples(const Call<P, real> &call, int64_t begin, int64_t end, re
             status =
                 find_merges(call, first + part, in_part, weights, merge_memory.get<real>(), pool);
             if (status != ok) return status;
-            status =
-                parallel(pool, in_part * chunks, grain_of(call.mixes_per_chunk()),
-                         Scratch::bytes_forward(plan), [&](int64_t task, const Memory &memory) {
-                const int64_t b = task / chunks;
-                losses[task] = route_chunk(call, first + part + b, task % chunks,
-                                           weights_of(plan, weights, b).forward.keep,
-                                           merge_memory.get<real>() + b * merge_reals(call).merge,
-                                           routed, Scratch::forward(plan, memory.get<Vec<real>>()));
+            status = parallel_ranges_or(
+                own, pool, in_part * chunks, grain_of(call.mixes_per_chunk()), bytes,
+                [&](int64_t first_task, int64_t end_task, const Memory &memory) {
+                const auto routing = Scratch::forward(plan, memory.get<Vec<real>>());
+                for (int64_t task = first_task; task < end_task; ++task) {
+                    const int64_t b = task / chunks;
+                    losses[task] = route_chunk(
+                        call, first + part + b, task % chunks,
+                        weights_of(plan, weights, b).forward.keep,
+                        merge_memory.get<real>() + b * merge_reals(call).merge, routed, routing);
+                }
+                return ok;
             });
             for (int64_t b = 0; is_loss(call.routing) && status == ok && b < in_part; ++b)
                 routed[first + part + b] = sum_of<real>(losses + b * chunks, chunks);
@@ -413,12 +418,18 @@ Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
     const int64_t group = group_size<real>(
         most_in_group(call),
         (weights_per_sample(plan) + merge_reals(call).merge + sums) * sizeof(real));
-    const int64_t together = pool ? group : 1;
+    const int64_t together = pool ? group : 1,
+                  bytes = Scratch::bytes_backward(plan) + sizeof(real) * of_chunk,
+                  finish_bytes = sizeof(real) * merge_reals(call).backward;
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
         merge_memory(together * merge_reals(call).merge * sizeof(real)),
         sum_memory(group * sums * sizeof(real));
-    const Memory loss_memory(together * chunks * (sizeof(double) + sizeof(bool)));
-    if (!weight_memory.start || !merge_memory.start || !sum_memory.start || !loss_memory.start)
+    const Memory loss_memory(together * chunks * (sizeof(double) + sizeof(bool))),
+        own(pool                   ? 0
+            : bytes > finish_bytes ? bytes
+                                   : finish_bytes);
+    if (!weight_memory.start || !merge_memory.start || !sum_memory.start || !loss_memory.start ||
+        !own.start)
         return out_of_memory;
     real *merges = merge_memory.get<real>();
     double *chunk_losses = loss_memory.get<double>();
@@ -435,10 +446,9 @@ Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
             const Chunks sums_of = {call, merges, weight_grads, separate};
             status = find_merges(call, first + part, in_part, weights, merges, pool);
             if (status != ok) return status;
-            status =
-                parallel_ranges(pool, in_part * chunks, grain_of(4 * call.mixes_per_chunk()),
-                                Scratch::bytes_backward(plan) + sizeof(real) * of_chunk,
-                                [&](int64_t first_task, int64_t end_task, const Memory &memory) {
+            status = parallel_ranges_or(
+                own, pool, in_part * chunks, grain_of(4 * call.mixes_per_chunk()), bytes,
+                [&](int64_t first_task, int64_t end_task, const Memory &memory) {
                 real *const spare = memory.get<real>();
                 const auto routing = Scratch::backward(plan, spare + of_chunk);
                 for (int64_t task = first_task; task < end_task; ++task) {
@@ -455,12 +465,15 @@ Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
             if (status != ok) return status;
             for (int64_t b = 0; losses && b < in_part; ++b)
                 losses[first + part + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
-            status = parallel(pool, in_part, grain_of(chunks * plan.comparators),
-                              sizeof(real) * merge_reals(call).backward,
-                              [&](int64_t b, const Memory &memory) {
-                if (!chunks)
-                    return (void)memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
-                sums_of.finish(b, memory.get<real>());
+            status = parallel_ranges_or(
+                own, pool, in_part, grain_of(chunks * plan.comparators), finish_bytes,
+                [&](int64_t begin_part, int64_t end_part, const Memory &memory) {
+                for (int64_t b = begin_part; b < end_part; ++b)
+                    if (chunks)
+                        sums_of.finish(b, memory.get<real>());
+                    else
+                        memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
+                return ok;
             });
         }
         if (status == ok)
