@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import is_typeddict
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -17,10 +18,6 @@ from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 
 from docs.names import with_names  # noqa: E402
 from examples.explorers import families, frame, records, write_pages  # noqa: E402
-from nsc.api import Options  # noqa: E402
-from nsc.nn.functional.entries import EntryOptions, SampleOptions  # noqa: E402
-from nsc.operators.samples import ListOptions, SelectOptions, SortOptions  # noqa: E402
-from nsc.operators.targets import LossOptions, RowLossOptions  # noqa: E402
 from nsc.version import VERSION  # noqa: E402
 
 # Plots of the pages have the inks of all pictures.
@@ -83,10 +80,6 @@ napoleon_use_ivar = True
 # Names of types as the source has them, not what they stand for.
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike")}
 smartquotes_action = "qe"  # the dashes of options stay
-_OPTIONS = (
-    *(Options, ListOptions, SelectOptions, SortOptions, LossOptions, RowLossOptions),
-    *(EntryOptions, SampleOptions),
-)
 # The explorers that pages show, by the comment that stands for them.
 _EXPLORERS = {"explorers": families(16), "explorers-of-records": records()}
 
@@ -131,9 +124,16 @@ def _list_names(app: Sphinx, page: str, source: list[str]) -> None:
 
 def _spelled_out(arguments: str) -> str:
     """Have the options that a call takes as `**options` by their names and types; all have defaults."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("nsc.")]
+    kinds = {
+        name: thing.__annotations__
+        for module in modules
+        for name, thing in vars(module).items()
+        if is_typeddict(thing)
+    }
 
     def options(found: re.Match[str]) -> str:
-        typed = {kind.__name__: kind.__annotations__ for kind in _OPTIONS}[found[1]]
+        typed = kinds[found[1]]
         named = ", ".join(f"{name}: {each.__forward_arg__} = ..." for name, each in typed.items())
         return named if re.search(r"\*, ", arguments[: found.start()]) else f"*, {named}"
 
