@@ -46,7 +46,7 @@ def test_a_merge_selects_its_ranks_of_any_two_ascending_lists(p, q, data):
     assert (merge.network.apply(inputs)[:, list(merge.outputs)] == outputs).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(windows(), st.randoms(use_true_random=False))
 def test_every_plan_is_proved_and_its_proof_is_of_what_a_kernel_runs(window, random):
     """Run the loops of a step on a row of pixels, as a kernel does: each result is its window's rank."""

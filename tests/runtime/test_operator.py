@@ -340,7 +340,7 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
 
 
 @SLOW
-@pytest.mark.parametrize(("n", "size"), [(3, 200), (36, 240)])
+@pytest.mark.parametrize(("n", "size"), [(3, 200), (20, 150)])
 def test_irregular_networks(n, size):
     """The networks exceed a codelet's length and wires, and have many shapes."""
     check_against_reference(

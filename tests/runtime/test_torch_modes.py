@@ -500,16 +500,16 @@ LONG = (
     "`func.vmap`, of `func.grad` too",
     *(name for name in MODES if "compile" in name or "export" in name),
 )
-# By day networks alone meet these: what torch compiles of other operators, it compiles of `fullgraph=True`.
-SLOWEST = [name for name in LONG if "compile" in name and "fullgraph" not in name]
+# By day torch compiles programs of all operators with `fullgraph=True`, and programs of networks for any
+# shape and by Inductor.
+COMPILED = {name: () for name in LONG if "compile" in name and "fullgraph" not in name}
+COMPILED |= dict.fromkeys(("`torch.compile`, `dynamic=True`", "`torch.compile` by Inductor"), ("networks",))
 NIGHTLY = pytest.mark.nightly("torch compiles or traces each kind of thing in each mode")
 CELLS = [
     pytest.param(
         name,
         key,
-        marks=[]
-        if name not in LONG or (key == "networks" if name in SLOWEST else key in OPERATORS)
-        else NIGHTLY,
+        marks=[] if name not in LONG or key in COMPILED.get(name, OPERATORS) else NIGHTLY,
     )
     for name in MODES
     for key in COLUMNS
