@@ -274,7 +274,7 @@ def test_a_layer_without_n_keeps_its_steepness_and_options():
         nsc.nn.SoftTopK(at_most.operator, k=10)
 
 
-@pytest.mark.slow("torch compiles, exports and transforms")
+@pytest.mark.nightly("torch compiles, and seconds are at stake, no number")
 def test_a_program_of_a_layer_without_n_is_traced_once_for_each_size():
     layer = nsc.nn.SpearmanLoss(steepness=2.0)
     torch._dynamo.reset()

@@ -611,6 +611,7 @@ def ranks(*lead, n=N):
     return torch.randn(*lead, n).argsort(-1)
 
 
+@pytest.mark.nightly("torch compiles, and seconds are at stake, no number")
 def test_a_changing_float_steepness_does_not_recompile():
     """It compiles once for the first value, once for all others, and once for all whole numbers."""
     torch._dynamo.reset()
