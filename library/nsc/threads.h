@@ -79,13 +79,13 @@ Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t b
     return static_cast<Status>(state.status);
 }
 
-// The same on a pool; without one, on memory that the caller has.
+// The same, but without a pool in the caller's own memory.
 template <class Work>
-Status parallel_ranges_or(const Memory &own, ParallelFor pool, int64_t count, int64_t grain,
-                          int64_t bytes, Work work) {
+Status parallel_ranges(const Memory &own_memory, ParallelFor pool, int64_t count, int64_t grain,
+                       int64_t bytes, Work work) {
     if (pool) return parallel_ranges(pool, count, grain, bytes, work);
     const TinyIsZero guard;
-    return work(0, count, own);
+    return work(0, count, own_memory);
 }
 
 // The same as parallel_ranges, work(task, memory) for each task.

@@ -275,8 +275,8 @@ Status forward_samples(const Call<P, real> &call, int64_t begin, int64_t end, re
     const int64_t together = pool ? group : 1, bytes = Scratch::bytes_forward(plan);
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
         merge_memory(together * merge_reals(call).merge * sizeof(real)),
-        loss_memory(together * chunks * sizeof(double)), own(pool ? 0 : bytes);
-    if (!weight_memory.start || !merge_memory.start || !loss_memory.start || !own.start)
+        loss_memory(together * chunks * sizeof(double)), own_memory(pool ? 0 : bytes);
+    if (!weight_memory.start || !merge_memory.start || !loss_memory.start || !own_memory.start)
         return out_of_memory;
     double *losses = loss_memory.get<double>();
     for (int64_t first = begin; first < end; first += group) {
@@ -289,8 +289,8 @@ Status forward_samples(const Call<P, real> &call, int64_t begin, int64_t end, re
             status =
                 find_merges(call, first + part, in_part, weights, merge_memory.get<real>(), pool);
             if (status != ok) return status;
-            status = parallel_ranges_or(
-                own, pool, in_part * chunks, grain_of(call.mixes_per_chunk()), bytes,
+            status = parallel_ranges(
+                own_memory, pool, in_part * chunks, grain_of(call.mixes_per_chunk()), bytes,
                 [&](int64_t first_task, int64_t end_task, const Memory &memory) {
                 const auto routing = Scratch::forward(plan, memory.get<Vec<real>>());
                 for (int64_t task = first_task; task < end_task; ++task) {
@@ -425,11 +425,11 @@ Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
         merge_memory(together * merge_reals(call).merge * sizeof(real)),
         sum_memory(group * sums * sizeof(real));
     const Memory loss_memory(together * chunks * (sizeof(double) + sizeof(bool))),
-        own(pool                   ? 0
-            : bytes > finish_bytes ? bytes
-                                   : finish_bytes);
+        own_memory(pool                   ? 0
+                   : bytes > finish_bytes ? bytes
+                                          : finish_bytes);
     if (!weight_memory.start || !merge_memory.start || !sum_memory.start || !loss_memory.start ||
-        !own.start)
+        !own_memory.start)
         return out_of_memory;
     real *merges = merge_memory.get<real>();
     double *chunk_losses = loss_memory.get<double>();
@@ -446,8 +446,8 @@ Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
             const Chunks sums_of = {call, merges, weight_grads, separate};
             status = find_merges(call, first + part, in_part, weights, merges, pool);
             if (status != ok) return status;
-            status = parallel_ranges_or(
-                own, pool, in_part * chunks, grain_of(4 * call.mixes_per_chunk()), bytes,
+            status = parallel_ranges(
+                own_memory, pool, in_part * chunks, grain_of(4 * call.mixes_per_chunk()), bytes,
                 [&](int64_t first_task, int64_t end_task, const Memory &memory) {
                 real *const spare = memory.get<real>();
                 const auto routing = Scratch::backward(plan, spare + of_chunk);
@@ -465,8 +465,8 @@ Status backward_samples(const Call<P, real> &call, int64_t begin, int64_t end,
             if (status != ok) return status;
             for (int64_t b = 0; losses && b < in_part; ++b)
                 losses[first + part + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
-            status = parallel_ranges_or(
-                own, pool, in_part, grain_of(chunks * plan.comparators), finish_bytes,
+            status = parallel_ranges(
+                own_memory, pool, in_part, grain_of(chunks * plan.comparators), finish_bytes,
                 [&](int64_t begin_part, int64_t end_part, const Memory &memory) {
                 for (int64_t b = begin_part; b < end_part; ++b)
                     if (chunks)
