@@ -294,6 +294,22 @@ def _numpy_level(arrays: Arrays) -> Call:
     return lambda: np.nanquantile(x, 0.3, arrays.case.axis)
 
 
+def _numbagg(name: str, *levels: float) -> Peer:
+    """Return a function of numbagg, on torch's number of threads. It computes in float64."""
+
+    def start(arrays: Arrays) -> Call:
+        numba, function = importlib.import_module("numba"), getattr(importlib.import_module("numbagg"), name)
+        x = _some(arrays, _SCIPYS_SHARE)
+
+        def call() -> object:
+            numba.set_num_threads(torch.get_num_threads())
+            return function(x, *levels, axis=arrays.case.axis)
+
+        return call
+
+    return Peer(start, ARRAYS, threads=True, module="numbagg", share=_SCIPYS_SHARE)
+
+
 def _weights(arrays: Arrays) -> npt.NDArray[Any]:
     return np.random.default_rng(1).random(arrays.case.n)
 
@@ -391,12 +407,16 @@ WORKS: dict[str, Work] = {
         {
             "bottleneck.nanmedian": _along("bottleneck", "nanmedian"),
             "np.nanmedian": _along("numpy", "nanmedian", _SCIPYS_SHARE),
+            "numbagg.nanmedian": _numbagg("nanmedian"),
         },
     ),
     LEVEL: Work(
         lambda a, workers: lambda: nsc.numpy.nanquantile(a.x, 0.3, a.case.axis, workers=workers),
         None,
-        {"np.nanquantile": Peer(_numpy_level, ARRAYS, share=_FEW)},
+        {
+            "np.nanquantile": Peer(_numpy_level, ARRAYS, share=_FEW),
+            "numbagg.nanquantile": _numbagg("nanquantile", 0.3),
+        },
     ),
     WEIGHTED: Work(_weighted, None, {"np.quantile": Peer(_numpy_weighted, ARRAYS, share=_FEW)}),
     TRIMMED: Work(
@@ -481,8 +501,20 @@ CASES = (
         for window in (3, 5, 7)
     ),
     *(
+        ExactCase(
+            work,
+            dtype,
+            shape,
+            0,
+            tuple(Target(peer, 3 if peer.startswith("numbagg") else None) for peer in WORKS[work].peers),
+        )
+        for work in (NUMBERS, LEVEL)
+        for dtype, first in (("float32", (11, 1000, 4000)), ("float64", (16, _BATCH)))
+        for shape in (first, (32, _BATCH), (64, _BATCH))
+    ),
+    *(
         ExactCase(work, "float32", (11, 1000, 4000), 0, tuple(map(Target, WORKS[work].peers)))
-        for work in (NUMBERS, LEVEL, WEIGHTED, TRIMMED)
+        for work in (WEIGHTED, TRIMMED)
     ),
     *(
         ExactCase(work, "float32", (1 << 20,), 0, tuple(map(Target, WORKS[work].peers)), window)

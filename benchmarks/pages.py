@@ -1,4 +1,4 @@
-"""`python -m benchmarks.pages`: write measured figures into docs/speed.md, which names them, and README."""
+"""`python -m benchmarks.pages`: write measured figures into README, docs/speed.md and docs/xarray.md."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 from benchmarks.exact import CASES, MEMORY, PLANES, WORKS, ExactCase
 
 ROOT = Path(__file__).parents[1]
-PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
+PAGE, README, XARRAY = ROOT / "docs" / "speed.md", ROOT / "README.md", ROOT / "docs" / "xarray.md"
+XARRAY_RESULTS = ROOT / "benchmarks" / "results" / "xarray.md"
 
-# A table that this program writes stands between these lines.
-BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
+# A table that this program writes stands between such lines.
+BEGIN, END = "<!-- measured{} -->\n", "<!-- end of measured -->\n"
 # The times of README: n and batch, and peers by their names there.
 TIMES = ((16, 100), (32, 100), (128, 16), (512, 2), (1024, 1))
 PEERS = {
@@ -24,7 +25,6 @@ PEERS = {
     "indexed torch": "indexed torch",
     "diffsort 0.2.0": "diffsort",
 }
-_MISSING = "–"
 _WORDS = {MEMORY: "the memory alone", PLANES: "nsc.numpy, a colour at a time"}
 
 
@@ -35,19 +35,25 @@ def main() -> None:
 
 
 def pages() -> dict[Path, str]:
-    """Return both pages with their tables as the results that docs/speed.md names have them."""
+    """Return the pages with their tables as the results have them; docs/speed.md names the machine's."""
     speed = PAGE.read_text("utf-8")
     (name,) = re.findall(r"\(\.\./(benchmarks/results/cpu-[^)]*)\.md\)", speed)
     results = json.loads((ROOT / f"{name}.json").read_text("utf-8"))
     ratios = "| nsc | peer | nsc is faster |\n|---|---|---|\n" + "".join(_rows(results["exact"]))
     times = _times(results["timings"])
-    return {PAGE: _marked(speed, ratios), README: _marked(README.read_text("utf-8"), times)}
+    calls, peers = re.findall(r"(?:^\|.*\n)+", XARRAY_RESULTS.read_text("utf-8"), re.MULTILINE)
+    return {
+        PAGE: _marked(_marked(speed, ratios), peers, " numbagg"),
+        README: _marked(README.read_text("utf-8"), times),
+        XARRAY: _marked(XARRAY.read_text("utf-8"), calls),
+    }
 
 
-def _marked(page: str, table: str) -> str:
-    """Return a page with another table between its marks."""
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
+def _marked(page: str, table: str, name: str = "") -> str:
+    """Return a page with another table between the marks of a name."""
+    begin = BEGIN.format(name)
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n{table}\n{END}{rest.partition(END)[2]}"
 
 
 def _times(timings: Sequence[Mapping[str, Any]]) -> str:
@@ -66,26 +72,27 @@ def _times(timings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _rows(timings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a row for each peer of cases that differ in size alone."""
+    """Yield a row for each peer of cases that differ in size alone, with the sizes that were measured."""
     single = {
         (t["work"], t["dtype"], tuple(t["shape"]), t["axis"], t["window"], t["peer"]): t["ns_per_sample"]
         for t in timings
         if t["threads"] == 1
     }
 
-    def ratio(case: ExactCase, peer: str) -> str:
+    def ratio(case: ExactCase, peer: str) -> float | None:
         key = (case.work, case.dtype, case.shape, case.axis, case.window)
         ours = single.get((*key, WORKS[case.work].peers[peer].against))
         theirs = single.get((*key, peer))
-        return f"{theirs / ours:,.{1 if theirs < 10 * ours else 0}f}×" if ours and theirs else _MISSING
+        return theirs / ours if ours and theirs else None
 
     for kind, group in groupby(CASES, key=lambda case: case.kind):
         cases = list(group)
         for peer in dict.fromkeys(target.peer for case in cases for target in case.targets):
-            sizes = ", ".join(str(case.n) for case in cases)
-            ratios = [ratio(case, peer) for case in cases]
-            shown = "" if set(ratios) == {_MISSING} else ", ".join(ratios)
-            yield f"| {kind}, n = {sizes} | {_WORDS.get(peer, f'`{peer}`')} | {shown} |\n"
+            found = {case.n: measured for case in cases if (measured := ratio(case, peer))}
+            if found:
+                sizes = ", ".join(map(str, found))
+                ratios = ", ".join(f"{each:,.{1 if each < 10 else 0}f}×" for each in found.values())
+                yield f"| {kind}, n = {sizes} | {_WORDS.get(peer, f'`{peer}`')} | {ratios} |\n"
 
 
 if __name__ == "__main__":

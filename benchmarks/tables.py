@@ -179,14 +179,14 @@ def exact_sorting(results: Results) -> Section:
                 )
             )
     text = [
-        "Nanoseconds per sample; medians of rounds in which all take turns. All return new arrays. NumPy's "
-        "functions and bottleneck's are compared with `nsc.numpy`, torch's with nsc's operators. Ratios are "
-        "those of one thread, and so are the targets: how many times as fast nsc must be, and the aim. NumPy "
-        "and bottleneck run on one thread alone.",
+        "Nanoseconds per sample; medians of rounds in which all take turns. All return new arrays. "
+        "Functions of NumPy, bottleneck and numbagg are compared with `nsc.numpy`, torch's with nsc's "
+        "operators. Ratios are those of one thread, and so are the targets: how many times as fast nsc must "
+        "be, and the aim. NumPy and bottleneck run on one thread alone.",
         "- a sample of a filter is a value of a pixel; scipy filters an eighth of the rows of the image, the "
         "others all. Works on numbers have NaN among them, a tenth of a stack and a hundredth of a series. "
-        "pandas and scipy get an eighth of the samples of statistics, and what NumPy computes in Python a "
-        "five-hundredth. OpenCV's windows beyond 5 × 5 are of uint8, whatever the others filter",
+        "pandas, scipy and numbagg get an eighth of the samples of statistics, and what NumPy computes in "
+        "Python a five-hundredth. OpenCV's windows beyond 5 × 5 are of uint8, whatever the others filter",
         "- memory reads as many bytes in order, and writes as many; a ratio of 0.5 is twice its time",
         *map(_left_out, exact.left_out()),
     ]

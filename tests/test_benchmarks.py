@@ -157,6 +157,18 @@ def test_filters_agree(work, shape, dtype):
         assert np.array_equal(result[rows], found[exact.ARRAYS][rows]), name
 
 
+def test_lines_of_xarray_agree():
+    named_arrays = pytest.importorskip("benchmarks.xarray")
+    named = named_arrays.names((9, 12, 10), 5)
+    inside = {"y": slice(2, -2), "x": slice(2, -2)}  # xarray cuts no window
+    for line in named_arrays.LINES:
+        recipe, *others = (call().isel(inside) for call in named_arrays.calls_of(line, named).values())
+        assert recipe.chunks is None
+        for own in others:
+            assert recipe.dims == own.dims
+            assert np.allclose(recipe, own, rtol=1e-6, equal_nan=True), line.own
+
+
 # --------------------------------------------------------------------------------------- networks
 
 
