@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from contextlib import nullcontext
+from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -50,17 +53,46 @@ def quietly(function, *arguments, **more):
         return function(*arguments, **more)
 
 
-def of_each(function, x, axis):
-    """Return a function of the numbers of each sample, NaN of none."""
+def of_each(function, x, axis, keeps_nan=False):
+    """Return a function of the numbers of each sample, NaN of none, and of one with a NaN if it keeps NaN."""
 
     def of_numbers(sample):
         numbers = sample[~np.isnan(sample)] if sample.dtype.kind == "f" else sample
-        return quietly(function, numbers) if numbers.size else np.nan
+        if not numbers.size or (keeps_nan and numbers.size < sample.size):
+            return np.nan
+        return quietly(function, numbers)
 
     samples = np.moveaxis(x, axis, -1)
     return np.array([of_numbers(sample) for sample in samples.reshape(-1, samples.shape[-1])]).reshape(
         samples.shape[:-1]
     )
+
+
+def right_median(numbers):
+    ordered = sorted(numbers.tolist())
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return between(low, high, Fraction(1, 2))
+
+
+def between(low, high, share):
+    """Return the number at a share of the way, rounded once to float64."""
+    if share in (0, 1):
+        return float(high if share else low)
+    if math.isinf(low) or math.isinf(high):
+        return low + high
+    return float(Fraction(low) + (Fraction(high) - Fraction(low)) * share)
+
+
+@cache
+def weights_of(n, q, method):
+    """Return the two ranks that a quantile of n values reads, and the share of the second.
+
+    NumPy says them: the quantile of samples of 0 and 1 is the share of the values that are 1.
+    """
+    steps = np.tri(n + 1, n, -1)[:, ::-1]  # as many 1 as the number of the row, at the end
+    shares = quietly(np.quantile, steps, q, axis=1, method=method).tolist()
+    low = max(rank for rank in range(n) if shares[n - rank] == 1)
+    return low, min(low + 1, n - 1), Fraction(shares[n - low - 1])
 
 
 def same(found, expected):
@@ -83,8 +115,10 @@ def test_medians(dtype, n, server, data):
         medians, of_numbers = exact.median(x, axis), exact.nanmedian(x, axis)
     expected = quietly(np.median, x, axis)
     assert medians.dtype == of_numbers.dtype == expected.dtype
-    assert same(medians, expected)
-    assert same(of_numbers, of_each(np.median, x, axis).astype(expected.dtype))
+    assert same(medians, of_each(right_median, x, axis, keeps_nan=True).astype(expected.dtype))
+    assert same(of_numbers, of_each(right_median, x, axis).astype(expected.dtype))
+    if dtype != "int64":  # NumPy rounds large integers before it adds them
+        assert ((medians == expected) | ~np.isfinite(expected)).all()
 
 
 @WITH_KERNELS
@@ -98,7 +132,7 @@ def test_quantiles_have_numpys_bits(dtype, method):
     if dtype.startswith("float"):
         holes[random.random(x.shape) < 0.3] = np.nan
         holes[:, 0] = 1.0  # NumPy's results have the type of the first sample's
-        x[:, 1], holes[:, 2], x[:, 3] = np.inf, -np.inf, np.nan
+        x[:, 3] = np.nan
     calls = [
         *((exact.quantile, np.quantile, x, q) for q in LEVELS),
         *((exact.nanquantile, np.nanquantile, holes, q) for q in LEVELS),
@@ -112,9 +146,132 @@ def test_quantiles_have_numpys_bits(dtype, method):
         assert same(found, expected), (ours, q)
 
 
-def test_differences_of_integers_do_not_overflow():
-    assert exact.quantile(np.array([-128, 127], np.int8), 0.5) == -0.5
-    assert exact.quantile(np.array([0, 2**63 - 1]), 0.5) == 2.0**62
+EXTREMES = {
+    "float16": [65504.0, 40000.0, 1.0, 6e-8],
+    "float32": [float(np.finfo(np.float32).max), 3e38, 1.5, 1e-45],
+    "float64": [float(np.finfo(np.float64).max), 1e308, 1.5, 5e-324],
+    "int8": [127, 126, 3],
+    "int16": [32767, 20000, 3],
+    "int64": [2**63 - 1, 2**62 + 1, 2**53 + 1, 3],
+}
+
+
+@settings(max_examples=10)
+@given(data=st.data())
+@pytest.mark.parametrize("dtype", EXTREMES)
+def test_huge_and_infinite_values(dtype, data):
+    """No step of a quantile, a median or a mean overflows, or makes NaN of values that have a result."""
+    is_float = dtype.startswith("float")
+    values = [sign * value for value in EXTREMES[dtype] for sign in (1, -1)] + [0]
+    drawn = st.sampled_from(values + [math.inf, -math.inf] * is_float)
+    n, q = data.draw(st.integers(1, 6)), data.draw(st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.9, 1.0]))
+    x = data.draw(arrays(dtype, (3, n), elements=drawn))
+    ordered, gaps = np.sort(x, axis=1), np.insert(x, n // 2, np.nan, axis=1) if is_float else x
+    for method in METHODS:
+        *ranks, share = weights_of(n, q, method)
+        results = [
+            exact.quantile(x, q, 1, method=method),
+            exact.quantile(x, np.float64(q), 1, method=method),
+            exact.nanquantile(gaps, q, 1, method=method),
+            exact.rolling(x, n).quantile(q, method)[:, -1],
+        ]
+        if method == "linear":
+            results.append(exact.quantile(x, q, 1))
+        for found in results:
+            check(found, ordered[:, ranks], lambda low, high, share=share: between(low, high, share))
+            assert same(np.clip(found, *ordered[:, ranks].T), found)
+    weights = np.full(n, 0.7)
+    right = of_each(right_median, x, 1).astype(exact.median(x, 1).dtype)
+    for found in (
+        exact.median(x, 1),
+        exact.median(x, 1, workers=1),
+        exact.nanmedian(gaps, 1),
+        exact.median(x, 1, weights=weights),
+        np.array([exact.median(row) for row in x]),
+    ):
+        assert same(found, right)
+    cut = n // 3
+    check(exact.trimmed_mean(x, cut / n, 1), ordered[:, cut : n - cut], mean)
+    check(exact.trimmed_mean(x, 0, 1, weights=weights), ordered, mean)
+
+
+def mean(*values):
+    infinite = sum(filter(math.isinf, values))
+    return infinite or float(sum(map(Fraction, values)) / len(values))
+
+
+def check(found, values, right):
+    """Compare numbers with the right ones for rows of values. Rounding may cost four units of the largest."""
+    types = [np.finfo(dtype) for dtype in (float, found.dtype, values.dtype) if np.dtype(dtype).kind == "f"]
+    eps, least = (max(Fraction(float(getattr(each, name))) for each in types) for name in ("eps", "tiny"))
+    for number, row in zip(found.tolist(), values.tolist(), strict=True):
+        expected = right(*row)
+        if math.isfinite(expected):
+            largest = max(Fraction(abs(value)) for value in row if math.isfinite(value))
+            assert abs(Fraction(number) - Fraction(expected)) <= 4 * eps * (largest + least)
+        else:
+            assert same(np.float64(number), np.float64(expected))
+
+
+inf, nan = math.inf, math.nan
+HALVES = np.float16([[1, 1e4, 4e4]] * 2)
+LARGEST = float(np.finfo(np.float64).max)
+INVERTED = {"method": "inverted_cdf"}
+# Public reports of wrong results of NumPy, bottleneck, pandas and others, with the right ones.
+REPORTS = {
+    "numpy#30376": (lambda: exact.quantile(np.int16([32767, -1]), 0.5), 16383),
+    "numpy#22688": (lambda: exact.nanmedian(np.float16([[1, 4e4]]), axis=0), [1, 4e4]),
+    "numpy#22688, two rows": (lambda: exact.nanmedian(HALVES, axis=0), HALVES[0]),
+    "mathilda#71": (lambda: exact.quantile([-1e308, 1e308], 0.5), 0),
+    "float32": (lambda: exact.median(np.float32([[3e38], [3e38]])), np.float32(3e38)),
+    "matrixone#28320": (lambda: exact.median([-(2**63), 2**63 - 1]), -0.5),
+    "matrixone#28320, columns": (lambda: exact.median([[-(2**63)], [2**63 - 1]], axis=0), [-0.5]),
+    "datafusion#19322": (lambda: exact.median(np.int8([-85, -56])), -70.5),
+    "Statistics.jl#120": (lambda: exact.median([2**63 - 1] * 2), 2.0**63),
+    "numpy#32535": (lambda: exact.median(np.zeros((0, 3, 4)), axis=(1, 2)), np.empty(0)),
+    "numpy#22714": (
+        lambda: exact.median(np.ones((2, 3)), 1, keepdims=True, out=np.zeros((2, 1))),
+        [[1], [1]],
+    ),
+    "numpy#30066": (lambda: exact.nanquantile([1, nan], 0.5, weights=[0, 1], **INVERTED), nan),
+    "numpy#27549": (lambda: exact.quantile(range(3), 0, weights=[0, 0, 1], **INVERTED), 2),
+    "numpy#24593": (lambda: exact.quantile(range(100), 0, method="averaged_inverted_cdf"), 0),
+    "numpy#31487": (lambda: exact.nanquantile(np.zeros(65521, np.float16), np.float16(0.5)), 0),
+    "numpy#12282": (
+        lambda: exact.percentile([inf, 5, 4], range(10, 91, 10)),
+        [4.2, 4.4, 4.6, 4.8, 5, inf, inf, inf, inf],
+    ),
+    "numpy#21091": (lambda: exact.quantile([-inf, -inf, 3, 4], [0, 1 / 3, 2 / 3, 1]), [-inf, -inf, 3, 4]),
+    "numpy#21932": (lambda: exact.quantile([1, inf], 0.0), 1),
+    "bottleneck#12": (lambda: exact.nanmedian([nan, nan, 1]), 1),
+    "bottleneck#22": (lambda: exact.nanmedian([1, nan, nan, 2]), 1.5),
+    "bottleneck#111": (lambda: exact.rolling([1, 2, inf, 3, 4, 5], 3).median(), [nan, nan, 2, 3, 4, 4]),
+    "bottleneck#111, huge": (lambda: exact.rolling([LARGEST] * 4, 3).median(), [nan, nan, LARGEST, LARGEST]),
+    "windows of infinities": (
+        lambda: exact.rolling([inf, inf, inf, 1], 2).quantile(0.3),
+        [nan, inf, inf, inf],
+    ),
+    "bottleneck#104": (lambda: exact.nanmedian(np.array([3, 1, nan, 2], ">f4")), 2),
+    "jax#6431": (lambda: exact.nanmedian([2, -nan, 4]), 3),
+    "jax#2446": (lambda: exact.median([inf] * 4), inf),
+    "statistics#136": (lambda: exact.quantile([inf] * 4, 0.3), inf),
+    "jax#6444": (lambda: exact.quantile([1, 2, nan], 0.5), nan),
+    "polars#28368": (lambda: exact.nanmedian([1, 2, nan, nan, nan, 6, 7]), 4),
+    "mindspore#276": (lambda: exact.median([inf, 0, -1, nan, 5]), nan),
+    "pandas#8365": (lambda: exact.rolling([1000.000669, 1000.000041, 1000.000351], 3).rank(), [nan, nan, 2]),
+    "polars#22781": (
+        lambda: exact.rolling([nan, nan, 1, nan, nan], 2, min_periods=1).quantile(0.5),
+        [nan, nan, 1, 1, nan],
+    ),
+    "spectral-cube#476": (lambda: exact.nanmedian([[[1, nan], [3, 8]]] * 2, axis=(1, 2)), [3, 3]),
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_reports(report):
+    call, right = REPORTS[report]
+    assert np.allclose(call(), right, rtol=1e-15, atol=0, equal_nan=True)
+    assert call().shape == np.shape(right)
 
 
 @pytest.mark.parametrize("n", [70, exact.MOST + 1])
@@ -141,20 +298,18 @@ def whole_weights(data, shape):
 def test_weights_repeat_values(dtype, data):
     """Whole weights give the statistic of repeated values; NaN has no weight where it is left out."""
     n, rows = LENGTH, 5
-    # The sum of two is finite, which numpy.median forms of equal ones too.
-    elements = floats(dtype).filter(lambda value: not 1e30 < abs(value) < np.inf)
-    x = data.draw(arrays(dtype, (rows, n), elements=elements if dtype != "uint8" else None))
+    x = data.draw(arrays(dtype, (rows, n), elements=floats(dtype) if dtype != "uint8" else None))
     weights = whole_weights(data, data.draw(st.sampled_from([(n,), (rows, n)])))
     each = np.broadcast_to(weights, x.shape)
     proportion = data.draw(st.sampled_from([0.0, 0.25]))
     for row, of_row in zip(x, each, strict=True):
         repeated = np.repeat(row, of_row)
         is_nan = np.isnan(row).any()
-        median = np.nan if is_nan else quietly(np.median, repeated)
-        assert same(exact.median(row, weights=of_row), np.asarray(median))
+        found = exact.nanmedian(row, weights=of_row)
         numbers = repeated[~np.isnan(repeated)]
-        median = quietly(np.median, numbers) if numbers.size else np.nan
-        assert same(exact.nanmedian(row, weights=of_row), np.asarray(median))
+        median = right_median(numbers) if numbers.size else np.nan
+        assert same(found, np.asarray(median, found.dtype))
+        assert same(exact.median(row, weights=of_row), np.asarray(np.nan if is_nan else median, found.dtype))
         if len(repeated) % 4 == 0 and np.isfinite(row).all():
             trimmed = quietly(stats.trim_mean, repeated.astype(np.float64), proportion)
             found = exact.trimmed_mean(row, proportion, weights=of_row)
@@ -251,6 +406,12 @@ def test_trimmed_means_are_scipys(dtype, proportion):
         ),
         (lambda: exact.median([1.0, 2], weights=[1, -1]), nsc.OperandError, "finite, and none negative"),
         (lambda: exact.median([1.0, 2], weights=[0, 0]), nsc.OperandError, "a finite sum above 0"),
+        (lambda: exact.median([1.0, 2], weights=[1, np.nan]), nsc.OperandError, "finite, and none negative"),
+        (
+            lambda: exact.median(np.uint8([[3], [250]]), 0, out=np.zeros(1, np.uint8)),
+            nsc.OperandTypeError,
+            "out must be able to hold float64, got uint8",
+        ),
         (lambda: exact.median([1.0, 2], weights=[1e308, 1e308]), nsc.OperandError, "a finite sum above 0"),
         (lambda: exact.median([1.0], weights=["a"]), nsc.OperandTypeError, "got <U1"),
         (lambda: exact.median([1.0], weights=np.ma.array([1])), nsc.OperandTypeError, "masked"),

@@ -16,6 +16,7 @@ import numpy as np
 
 from nsc.contract.windows import Mode
 from nsc.numpy.calls import Array, Sorted
+from nsc.numpy.rules import is_wide, mean_of_integers
 
 # The ranks that are results, in their order; None: all, ascending.
 Ranks = tuple[int, ...] | None
@@ -26,7 +27,6 @@ _MOST_RUNS = 4
 _FEW = 256
 # Values of windows that are written out at a time.
 _WRITTEN = 1 << 22
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 def sort_by_numpy(
@@ -312,7 +312,11 @@ def small_select(array: Array, wanted: int, axis: int = -1) -> Any:
 def small_median(array: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
     _check(axis, keepdims)
     if keepdims or (axis is not None and array.ndim > 1):
-        with np.errstate(all="ignore"):
+        if is_wide(array.dtype) and axis is not None and array.shape[axis] % 2 == 0:
+            x, upper = np.sort(array, axis), array.shape[axis] // 2
+            middle = (x.take([rank] if keepdims else rank, axis) for rank in (upper - 1, upper))
+            return mean_of_integers(*middle)
+        with np.errstate(all="ignore", over="raise"):
             return np.median(array, axis, keepdims=keepdims)
     if axis not in (None, 0, -1):
         raise ValueError
@@ -323,13 +327,10 @@ def small_median(array: Array, axis: int | None = None, *, keepdims: bool = Fals
     if last != last:
         return last
     number = array.dtype.type if array.dtype.kind == "f" else np.float64
-    # In float64 nothing warns, and the sum of two values is exact or rounded as in their own type.
-    low, high = float(x[(n - 1) // 2]), float(x[n // 2])
-    if n % 2 == 0:
-        low = (low + high) / 2
-        if number is np.float32 and abs(low) > _LARGEST / 2:  # the sum overflows
-            low = math.copysign(math.inf, low)
-    return number(low)
+    # Python's integers are exact. In float64 the sum of two float16 or float32 is exact or rounded as theirs.
+    low, high = x.item((n - 1) // 2), x.item(n // 2)
+    middle = low if n % 2 else (low + high) / 2
+    return number(low / 2 + high / 2 if abs(middle) == math.inf else middle)
 
 
 def small_nanmedian(array: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
@@ -354,7 +355,8 @@ def _quantile(numpys: Any, array: Array, q: Any, axis: int | None, keepdims: boo
         if array.itemsize > 4:
             raise TypeError  # NumPy's differences may not fit the type
         array = array.astype(np.float64)
-    with np.errstate(all="ignore"):
+    # A step that overflows, or subtracts ∞ from ∞, is left to the general way.
+    with np.errstate(all="ignore", over="raise", invalid="raise"):
         return numpys(array, q, axis, keepdims=True) if keepdims else numpys(array, q, axis)
 
 

@@ -2,7 +2,7 @@
 
 Source: R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
 (1996), for nine methods; NumPy's documentation for the other four, and for the names. Operations and their
-order follow NumPy 2.4, so that results have the same bits.
+order follow NumPy 2.4, so that results have the same bits, unless NumPy's overflow or subtract ∞ from ∞.
 """
 
 from __future__ import annotations
@@ -93,6 +93,10 @@ _SHARES: dict[str, Callable[[Any, Any], Any]] = {
     "midpoint": lambda position, rest: 0.0 if position % 1 == 0 else 0.5,
 }
 METHODS = (*_RANKS, *_POSITIONS)
+# Sums of two integers of at most this size are exact or rounded once in float64.
+_EXACT = 1 << 53
+# The greatest position that is a float16.
+_MOST_FLOAT16 = 65504
 
 
 def levels_of(function: str, q: ArrayLike, method: str) -> Array:
@@ -130,16 +134,65 @@ def rule_of(dtype: np.dtype[Any], levels: Array, method: str, is_weak: bool) -> 
 
 
 def _joined(dtype: np.dtype[Any], low: Array, high: Array, share: Any) -> Any:
-    """Return values between `low` and `high`, from the nearer one, so that results rise with the share.
+    """Return values between `low` and `high`: an infinite one of the two, NaN between -∞ and ∞.
 
     Args:
         dtype: the type in which their distance is computed.
         low, high: values at two ranks.
         share: how far a result lies from `low`.
     """
+    if share in (0, 1):
+        return (high if share else low).astype(np.result_type(dtype, share), copy=False)
     low, high = low.astype(dtype, copy=False), high.astype(dtype, copy=False)
+
+    def mended() -> Array:
+        ends = low + high
+        return np.where(np.isfinite(ends), 2 * _between(low / 2, high / 2, share), ends)
+
+    return checked(lambda: _between(low, high, share), mended)
+
+
+def _between(low: Array, high: Array, share: Any) -> Any:
+    """Return values between `low` and `high`, from the nearer one, so that results rise with the share."""
     distance = high - low
     return high - distance * (1 - share) if share >= 0.5 else low + distance * share
+
+
+def is_wide(dtype: np.dtype[Any]) -> bool:
+    """Return whether a type has integers that float64 lacks."""
+    return dtype.kind in "iu" and dtype.itemsize == 8
+
+
+def mean(low: Array, high: Array, _: Any = None) -> Array:
+    """Return the means of two values, as numpy.mean, but where their sum overflows."""
+    wide = {"f2": np.float32}.get(low.dtype.str[1:], low.dtype if low.dtype.kind == "f" else np.float64)
+    return checked(lambda: np.add(low, high, dtype=wide) / 2, lambda: low / 2 + high / 2)
+
+
+def mean_of_integers(low: Array, high: Array, _: Any = None) -> Array:
+    """Return the means of two integers of 64 bits, low ≤ high, rounded once."""
+    if low.min() >= -_EXACT and high.max() <= _EXACT:
+        return mean(low, high)
+    differing = low ^ high
+    whole, odd = (low & high) + (differing >> 1), differing & 1  # the mean is whole + odd / 2
+    return (whole >> 32) * 2.0**32 + ((whole & 0xFFFFFFFF) + odd / 2)
+
+
+def checked(formula: Callable[[], Array], mended: Callable[[], Array]) -> Array:
+    """Return a formula's results. Where a step of it overflows, or ∞ is subtracted from ∞, mend them.
+
+    The check costs no pass over the values: the processor notes such steps, and NumPy looks at its notes.
+
+    Args:
+        formula: returns results.
+        mended: returns the results for places where the formula's are not finite.
+    """
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            return formula()
+    except FloatingPointError:
+        found = formula()
+        return np.where(np.isfinite(found), found, mended())
 
 
 def _place_of(method: str, count: int, q: Any, is_weak: bool) -> Place:
@@ -151,6 +204,8 @@ def _place_of(method: str, count: int, q: Any, is_weak: bool) -> Place:
         q: in 0 … 1, a number of NumPy. Positions have its type.
         is_weak: whether the share takes the type of the values.
     """
+    if isinstance(q, np.float16) and count > _MOST_FLOAT16:
+        q = np.float64(q)
     if method in _RANKS:
         rank = min(max(0, _RANKS[method](count, q)), count - 1)
         return Place(rank, rank)
@@ -162,7 +217,9 @@ def _place_of(method: str, count: int, q: Any, is_weak: bool) -> Place:
         low = math.floor(position)
         high = low + 1
     share = position - low
-    if method in _SHARES:
+    if low == high:
+        share = 0.0
+    elif method in _SHARES:
         share = _SHARES[method](position, share)
     return Place(low, high, float(share) if is_weak else np.asarray(share, np.asarray(position).dtype)[()])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,13 +29,13 @@ from nsc.numpy.calls import (
     thread_count,
 )
 from nsc.numpy.chunks import by_samples
-from nsc.numpy.rules import Place, Rule, levels_of, rule_of
+from nsc.numpy.rules import Place, Rule, is_wide, levels_of, mean, mean_of_integers, rule_of
 from nsc.numpy.samples import Samples, SortedBlock, Statistic, each_block
 from nsc.numpy.weights import (
     Weighted,
+    mean_of_rows,
     of_weights,
     read_weights,
-    sum_of,
     weighted_median,
     weighted_quantiles,
     weighted_trimmed_mean,
@@ -122,11 +122,11 @@ def quantile(
     out: Array | None = None,
     workers: int | None = None,
 ) -> Array:
-    """Return quantiles along axes, as numpy.quantile, with its bits: NaN where there is a NaN.
+    """Return quantiles along axes, as numpy.quantile: NaN where there is a NaN.
 
     Methods are NumPy's, with its names. Results of inverted_cdf, closest_observation, lower, higher and
-    nearest are values of the array. Results of the other methods lie between two values, in NumPy's
-    arithmetic, where an infinite neighbour may give NaN; for integers these methods compute in float64.
+    nearest are values of the array. Results of the other methods lie between two values; if one of the two is
+    infinite, so is the result, and NaN between -∞ and ∞. For integers these methods compute in float64.
 
     Args:
         q: in 0 … 1, of any shape. Its axes come in front of the axes that are kept.
@@ -260,7 +260,7 @@ def trimmed_mean(
     cut = int(share * n)
 
     def of_block(block: SortedBlock) -> list[Array]:
-        return [sum_of(block.values[cut : n - cut].astype(np.float64)) / (n - 2 * cut)]
+        return [mean_of_rows(block.values[cut : n - cut])]
 
     return asked.results((), dtype, Statistic(of_block))
 
@@ -307,7 +307,7 @@ class _Reduction:
     def median(self, weights: ArrayLike | None) -> Array:
         """Return the medians, as `median` defines them."""
         if weights is None:
-            return self.by_rule((), float_of(self.x), MEDIAN)
+            return self.by_rule((), float_of(self.x), _MEDIAN_OF_WIDE if is_wide(self.x.dtype) else MEDIAN)
         return self.by_weights((), float_of(self.x), weighted_median, weights)
 
     def quantiles(self, q: ArrayLike, method: str, weights: ArrayLike | None) -> Array:
@@ -447,10 +447,5 @@ def _middle(count: int) -> tuple[Place]:
     return (Place(low, high, None if low == high else 0.5),)
 
 
-def _mean(low: Array, high: Array, _: float) -> Array:
-    """Return the means of two values, as numpy.mean."""
-    wide = {"f2": np.float32}.get(low.dtype.str[1:], low.dtype if low.dtype.kind == "f" else np.float64)
-    return np.divide(np.add(low, high, dtype=wide), 2)
-
-
-MEDIAN = Rule(_middle, _mean, selects=True)
+MEDIAN = Rule(_middle, mean, selects=True)
+_MEDIAN_OF_WIDE = replace(MEDIAN, join=mean_of_integers)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from nsc.errors import OperandError
 from nsc.numpy.by_numpy import taken
 from nsc.numpy.calls import Array, read
+from nsc.numpy.rules import checked, is_wide, mean, mean_of_integers
 from nsc.numpy.samples import Samples, SortedBlock
 
 Shape = tuple[int, ...]
@@ -86,8 +87,7 @@ def weighted_median(values: Array, weights: Array) -> Sequence[Array]:
     # Equal weights are added in the same order from both ends, so that they compare equal at the middle.
     below, above = np.cumsum(weights, axis=0)[:-1], np.cumsum(weights[::-1], axis=0)[-2::-1]
     low, high = _first(values, below < above), _first(values, below <= above)
-    wide = low.dtype if low.dtype.itemsize > 2 and low.dtype.kind == "f" else np.dtype(np.float64)
-    return [np.where(low == high, low, np.add(low, high, dtype=wide) / 2)]
+    return [mean_of_integers(low, high) if is_wide(values.dtype) else mean(low, high)]
 
 
 def weighted_quantiles(quantiles: Array, values: Array, weights: Array) -> Sequence[Array]:
@@ -119,15 +119,29 @@ def weighted_trimmed_mean(proportion: float, values: Array, weights: Array) -> S
     trim = proportion * sum_of(weights)
     kept = weights - _cut(weights, trim) - _cut(weights[::-1], trim)[::-1]
     kept = np.maximum(kept, 0)
-    # A value that is left out may be infinite.
-    terms = np.where(kept > 0, values * kept, 0)
-    return [sum_of(terms) / sum_of(kept)]
+    numbers = np.where(kept > 0, values, 0)  # a value that is left out may be infinite
+    whole = sum_of(kept)
+
+    def mended() -> Array:
+        means: Array = 4 * sum_of(numbers / 4 * (kept / whole))
+        # Rounding may lead beyond the largest number.
+        return means.clip(numbers.min(axis=0), numbers.max(axis=0))
+
+    return [checked(lambda: sum_of(numbers * kept) / whole, mended)]
 
 
 def _cut(weights: Array, trim: Array) -> Array:
     """Return how much of each weight is left out, from the first on, until their sum is `trim`."""
     left = np.subtract.accumulate(np.concatenate([trim[np.newaxis], weights[:-1]]), axis=0)
     return np.minimum(weights, np.maximum(left, 0))
+
+
+def mean_of_rows(rows: Array) -> Array:
+    """Return the means of columns, in float64, where sums of the other types do not overflow."""
+    count, scale = len(rows), 0.5 ** len(rows).bit_length()
+    if rows.dtype != np.float64:
+        return sum_of(rows.astype(np.float64)) / count
+    return checked(lambda: sum_of(rows) / count, lambda: sum_of(rows * scale) / count / scale)
 
 
 def sum_of(rows: Array) -> Array:
