@@ -106,7 +106,8 @@ def median() -> Selection:
     """Select the median of an odd number of values.
 
     The median of an even number of values is the mean of two values, and none of the values itself. Select
-    these two: `ranks(7, 8)` does so for 16 values.
+    these two: `ranks(7, 8)` does so for 16 values. An exact selection takes NaN for the largest value; a
+    relaxed one gives NaN, as torch.median does.
 
     >>> median().outputs(5)
     {2: 2}

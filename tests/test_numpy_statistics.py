@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from contextlib import nullcontext
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -243,6 +245,7 @@ REPORTS = {
     ),
     "numpy#21091": (lambda: exact.quantile([-inf, -inf, 3, 4], [0, 1 / 3, 2 / 3, 1]), [-inf, -inf, 3, 4]),
     "numpy#21932": (lambda: exact.quantile([1, inf], 0.0), 1),
+    "numpy#22005": (lambda: [exact.quantile([5, inf], 0.7), exact.quantile([-inf, 5], 0.3)], [inf, -inf]),
     "bottleneck#12": (lambda: exact.nanmedian([nan, nan, 1]), 1),
     "bottleneck#22": (lambda: exact.nanmedian([1, nan, nan, 2]), 1.5),
     "bottleneck#111": (lambda: exact.rolling([1, 2, inf, 3, 4, 5], 3).median(), [nan, nan, 2, 3, 4, 4]),
@@ -271,7 +274,24 @@ REPORTS = {
 def test_reports(report):
     call, right = REPORTS[report]
     assert np.allclose(call(), right, rtol=1e-15, atol=0, equal_nan=True)
-    assert call().shape == np.shape(right)
+    assert np.shape(call()) == np.shape(right)
+
+
+@pytest.mark.skipif(not np.__version__.startswith("2.4."), reason="the page is about NumPy 2.4")
+def test_the_page_says_where_numpy_is_wrong():
+    page = (Path(__file__).parents[1] / "docs" / "exact.md").read_text("utf-8").replace("−", "-")
+    table = page.split("### Where NumPy is wrong")[1].split("|---|---|---|---|\n")[1].split("\n\n")[0]
+    names = {"np": np, "inf": inf, "nan": nan}
+    theirs = {name: getattr(np, name) for name in np.__all__} | {"trimmed_mean": stats.trim_mean}
+    for row in table.splitlines():
+        _, _, calls, wrong, right, _ = re.split(r" ?\| ?", row)
+        is_refused = wrong == "an error"
+        results = eval(f"[{right}]", names), eval(f"[{right if is_refused else wrong}]", names)
+        for call, ours, numpys in zip(calls[1:-1].split("`, `"), *results, strict=True):
+            found = eval(call, vars(exact) | names)
+            assert np.array_equal(found, np.asarray(ours, found.dtype), equal_nan=True), call
+            with pytest.raises(ValueError, match=r"reshape|Weights") if is_refused else nullcontext():
+                assert np.array_equal(quietly(eval, call, theirs | names), numpys, equal_nan=True), call
 
 
 @pytest.mark.parametrize("n", [70, exact.MOST + 1])

@@ -41,7 +41,8 @@ class Quantile(_Statistic):
     A call takes x (…, n), and by name `dim`, the axis of x, and `lengths` or `mask`, which entries take part,
     as in `Sorter`. The result has the dtype of x, and the shape of x without the axis; several q make a new
     axis in front. float16 and bfloat16 are computed in float32. The result is NaN for a sample without
-    entries, and for one with a NaN. Entries that take no part have no gradient.
+    entries, and for one with a NaN. Between two ranks it is infinite if one of their values is, and NaN
+    between -∞ and ∞. Entries that take no part have no gradient.
 
     Cost per sample: a `Sorter.sort`, O(size). `SelectionNetwork` needs fewer comparators for few ranks.
 

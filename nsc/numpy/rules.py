@@ -166,7 +166,7 @@ def is_wide(dtype: np.dtype[Any]) -> bool:
 def mean(low: Array, high: Array, _: Any = None) -> Array:
     """Return the means of two values, as numpy.mean, but where their sum overflows."""
     wide = {"f2": np.float32}.get(low.dtype.str[1:], low.dtype if low.dtype.kind == "f" else np.float64)
-    return checked(lambda: np.add(low, high, dtype=wide) / 2, lambda: low / 2 + high / 2)
+    return checked(lambda: np.divide(np.add(low, high, dtype=wide), 2), lambda: low / 2 + high / 2)
 
 
 def mean_of_integers(low: Array, high: Array, _: Any = None) -> Array:
@@ -188,11 +188,16 @@ def checked(formula: Callable[[], Array], mended: Callable[[], Array]) -> Array:
         mended: returns the results for places where the formula's are not finite.
     """
     try:
-        with np.errstate(over="raise", invalid="raise"):
-            return formula()
+        return _strictly(formula)
     except FloatingPointError:
         found = formula()
         return np.where(np.isfinite(found), found, mended())
+
+
+@np.errstate(over="raise", invalid="raise")
+def _strictly(formula: Callable[[], Array]) -> Array:
+    """Return a formula's results, or raise FloatingPointError. A `with` would take twice as long."""
+    return formula()
 
 
 def _place_of(method: str, count: int, q: Any, is_weak: bool) -> Place:

@@ -143,7 +143,8 @@ class Selector(Operator):
     ) -> Sorted | Tensor:
         """Return the exact values of the ranks and their indices, as torch.sort(stable=True) has them.
 
-        Arguments as in `Sorter.hard_sort`; the results take the place of the axis `dim`.
+        NaN is larger than every number, for a median too. Arguments as in `Sorter.hard_sort`; the results
+        take the place of the axis `dim`.
 
         >>> import nsc
         >>> op = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3))

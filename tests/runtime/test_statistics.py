@@ -184,6 +184,30 @@ def test_the_later_of_equal_values_are_taken_and_a_nan_stays_visible(op):
     assert functional.soft_top_k(op, equal, 2, straight_through=True).isnan().all()
 
 
+@pytest.mark.parametrize(
+    ("values", "low", "middle"),
+    [
+        ((-math.inf, -math.inf, 3, 4), -math.inf, -math.inf),
+        ((1, 2, math.inf, math.inf), 1.9, math.inf),
+        ((-math.inf, 2, math.inf, math.inf), -math.inf, math.inf),
+        ((-math.inf, -math.inf, math.inf, math.inf), -math.inf, math.nan),
+        ((-3e38, -3e38, 3e38, 3e38), -3e38, 0),
+    ],
+)
+def test_infinite_and_huge_values(values, low, middle):
+    op, x = nsc.compile("bitonic", 4), torch.tensor([values]).t().requires_grad_()
+    found = functional.quantile(op, x, (0.3, 0.5), 1e9, dim=0)
+    torch.testing.assert_close(found[:, 0], torch.tensor([low, middle], dtype=torch.float32), equal_nan=True)
+    found.sum().backward()
+    assert not x.grad.isnan().any()
+
+
+@pytest.mark.nightly("17 million values take a second, and 0.3 GB")
+def test_more_values_than_torch_quantile_takes():
+    x = torch.arange(4.0).repeat((1 << 22) + 1, 1)
+    assert Quantile("bitonic", 4, q=0.5, steepness=1e6)(x).eq(1.5).all()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_dtypes_and_nan(op, name):
     statistic, arguments, _ = CASES[name]

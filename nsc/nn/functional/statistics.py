@@ -219,8 +219,11 @@ def _at(values: Tensor, place: Tensor, rule: _Rule) -> Tensor:
     low = _gathered(values, rank)
     if rule.high is None:
         return low
-    between = torch.lerp(low, _gathered(values, rule.high(place)), rule.share(place))
-    return torch.where(rank == place, low, between)  # infinite values have no interpolation
+    high = _gathered(values, rule.high(place))
+    # Halves, because the distance of two numbers may overflow. An infinite one of the two is the result.
+    between = 2 * torch.lerp(low / 2, high / 2, rule.share(place))
+    between = torch.where(low.isinf() | high.isinf(), (low + high).detach(), between)
+    return torch.where(rank == place, low, between)
 
 
 def _gathered(values: Tensor, rank: Tensor) -> Tensor:
