@@ -222,9 +222,7 @@ def _place_of(method: str, count: int, q: Any, is_weak: bool) -> Place:
         low = math.floor(position)
         high = low + 1
     share = position - low
-    if low == high:
-        share = 0.0
-    elif method in _SHARES:
+    if method in _SHARES:
         share = _SHARES[method](position, share)
     return Place(low, high, float(share) if is_weak else np.asarray(share, np.asarray(position).dtype)[()])
 

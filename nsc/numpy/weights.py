@@ -123,8 +123,8 @@ def weighted_trimmed_mean(proportion: float, values: Array, weights: Array) -> S
     whole = sum_of(kept)
 
     def mended() -> Array:
-        means: Array = 4 * sum_of(numbers / 4 * (kept / whole))
-        # Rounding may lead beyond the largest number.
+        means = sum_of(numbers * (kept / whole))
+        # Rounding may lead beyond the largest value.
         return means.clip(numbers.min(axis=0), numbers.max(axis=0))
 
     return [checked(lambda: sum_of(numbers * kept) / whole, mended)]
