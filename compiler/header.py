@@ -87,7 +87,7 @@ def _with_window(request: Request) -> Request:
     if size is None:
         return request
     rows, columns = int(size[1]), int(size[2])
-    values = Window(1, rows, columns, 0).values
+    values = Window(1, rows, columns, (0,)).values
     outputs = None if request.select is None else request.outputs(values)
     if outputs is None or len(outputs) != 1:
         raise LoweringError(

@@ -26,7 +26,7 @@ def braced(fields: Iterable[int | str]) -> str:
 
 
 def straight_lines(
-    comparators: Sequence[tuple[int, int]], loads: Mapping[int, str], stores: Mapping[int, str]
+    comparators: Sequence[tuple[int, int]], loads: Mapping[int, str], stores: Mapping[tuple[int, ...], str]
 ) -> tuple[str, ...]:
     """Return statements that run comparators, in lines of readable length.
 
@@ -37,26 +37,30 @@ def straight_lines(
     Args:
         comparators: (lo, hi), in order.
         loads: the expression that loads each wire.
-        stores: the statement that stores each wire that is kept.
+        stores: each statement that stores wires, by the wires.
     """
     return filled(_statements(comparators, loads, stores), 110)
 
 
 def _statements(
-    comparators: Sequence[tuple[int, int]], loads: Mapping[int, str], stores: Mapping[int, str]
+    comparators: Sequence[tuple[int, int]], loads: Mapping[int, str], stores: Mapping[tuple[int, ...], str]
 ) -> Iterator[str]:
     last = {wire: index for index, pair in enumerate(comparators) for wire in pair}
-    for wire in loads.keys() - last.keys():
-        if wire in stores:
-            yield f"Item w{wire} = {loads[wire]};"
-            yield stores[wire]
+    ready: dict[int, list[tuple[int, ...]]] = {}
+    for wires in stores:
+        ready.setdefault(max(last.get(wire, -1) for wire in wires), []).append(wires)
     loaded: set[int] = set()
-    for index, (lo, hi) in enumerate(comparators):
-        fresh = [wire for wire in (lo, hi) if wire not in loaded]
+
+    def load(wires: Iterable[int]) -> Iterator[str]:
+        fresh = [wire for wire in dict.fromkeys(wires) if wire not in loaded]
         loaded.update(fresh)
         if fresh:
             yield f"Item {', '.join(f'w{wire} = {loads[wire]}' for wire in fresh)};"
-        yield f"Form::order(w{lo}, w{hi});"
-        for wire in (lo, hi):
-            if last[wire] == index and wire in stores:
-                yield stores[wire]
+
+    for index, pair in enumerate([(), *comparators], start=-1):
+        yield from load(pair)
+        if pair:
+            yield f"Form::order(w{pair[0]}, w{pair[1]});"
+        for wires in ready.get(index, []):
+            yield from load(wires)
+            yield stores[wires]

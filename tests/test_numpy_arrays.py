@@ -18,12 +18,15 @@ pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
 # A call of every function, on an array and an axis of five values.
 CALLS = {
     "argsort": lambda x, axis=-1, **more: exact.argsort(x, axis, **more),
+    "maximum_filter": lambda x, **more: exact.maximum_filter(x, 3, **more),
     "median": lambda x, axis=-1, **more: exact.median(x, axis, **more),
     "median_filter": lambda x, **more: exact.median_filter(x, 3, **more),
+    "minimum_filter": lambda x, **more: exact.minimum_filter(x, 3, **more),
     "nanmedian": lambda x, axis=-1, **more: exact.nanmedian(x, axis, **more),
     "nanpercentile": lambda x, axis=-1, **more: exact.nanpercentile(x, 30, axis, **more),
     "nanquantile": lambda x, axis=-1, **more: exact.nanquantile(x, 0.3, axis, **more),
     "percentile": lambda x, axis=-1, **more: exact.percentile(x, 30, axis, **more),
+    "percentile_filter": lambda x, **more: exact.percentile_filter(x, 30, 3, **more),
     "quantile": lambda x, axis=-1, **more: exact.quantile(x, 0.3, axis, **more),
     "rank_filter": lambda x, **more: exact.rank_filter(x, 1, 3, **more),
     "rolling": lambda x, axis=-1, **more: exact.rolling(x, 3, axis, min_periods=1, **more).median(),
@@ -33,7 +36,7 @@ CALLS = {
     "trimmed_mean": lambda x, axis=-1, **more: exact.trimmed_mean(x, 0.2, axis, **more),
 }
 OTHERS = {"MOST", "Rolling", "Sorted", "get_num_threads", "prepare", "set_num_threads"}
-FILTERS = {"median_filter", "rank_filter"}
+FILTERS = {name for name in CALLS if name.endswith("_filter")}
 ALONG_ONE = {"argsort", "rolling", "select", "sort", "topk"}
 STATISTICS = sorted(CALLS.keys() - FILTERS - ALONG_ONE)
 

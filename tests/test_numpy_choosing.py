@@ -63,7 +63,7 @@ def test_numpy_sorts_and_selects_as_kernels_do(data, dtype, n):
 )
 def test_a_kernel_and_numpy_give_the_same_filter(shape, size, origin):
     x = np.random.default_rng(0).integers(0, 99, shape, np.uint8)
-    for mode in MODES:
+    for mode in {*MODES} - {"shrink"}:
         by_peer = exact.rank_filter(x, 1, size, mode, 7, origin)
         with exact.prepare():
             assert np.array_equal(exact.rank_filter(x, 1, size, mode, 7, origin), by_peer)
@@ -268,7 +268,6 @@ SURPRISES = [
     (lambda x: exact.median(np.ma.array(x.astype(np.uint8))), r"x.astype\(float\).filled"),
     (lambda x: exact.median(x, weights=np.arange(5)), r"shape \(5, 6, 3\), got \(5,\); .* axis=0"),
     (lambda x: exact.median(x.astype(object)), r"x.astype\(float\)"),
-    (lambda x: exact.rank_filter(x, 1, (17, 17, 1)), "scipy.ndimage"),
 ]
 
 

@@ -33,7 +33,7 @@ def number(monkeypatch):
 def asked(monkeypatch):
     """Return a list of the numbers of threads that calls ask for."""
     numbers = []
-    for module in ("filters", "samples"):
+    for module in ("windows", "samples"):
         monkeypatch.setattr(
             f"nsc.numpy.{module}.share_out",
             lambda do, threads, work: (numbers.append(threads), do(0, 1)),

@@ -104,5 +104,5 @@ def _statements(codelets: Segment) -> tuple[str, ...]:
     comparators = [pair for codelet in codelets for pair in codelet.comparators()]
     loads = {wire: f"r[{wire}]" for wire in needed}
     return straight_lines(
-        comparators, loads, {wire: f"r[{wire}] = w{wire};" for wire in needed if needed[wire]}
+        comparators, loads, {(wire,): f"r[{wire}] = w{wire};" for wire in needed if needed[wire]}
     )

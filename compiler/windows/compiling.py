@@ -30,8 +30,8 @@ class CompiledFilter:
         window: what is selected.
         plan: what the filter runs.
         network: the comparators of one window, wire w its value w.
-        output: the wire that carries the result.
-        proofs: for each row of results of a step, that its windows give the rank.
+        outputs: the wire of each selected rank.
+        proofs: for each row of results of a step, that its windows give the ranks.
         source: the generated text.
         manifest: the package's manifest; it lists only the files that every package has.
         package: the texts of the generated folder.
@@ -40,7 +40,7 @@ class CompiledFilter:
     window: Window
     plan: Plan
     network: Network
-    output: int
+    outputs: tuple[int, ...]
     proofs: tuple[Proof, ...]
     source: FilterSource
     manifest: FilterManifest
@@ -49,7 +49,7 @@ class CompiledFilter:
     @property
     def whole_operations(self) -> int:
         """Minima and maxima of a window that shares nothing."""
-        return half_operations(self.network, [self.output])
+        return half_operations(self.network, self.outputs)
 
     @cached_property
     def operations(self) -> float:
@@ -63,7 +63,7 @@ def compile_filter(
     """Return the filter of a window.
 
     Args:
-        window: the window and its rank.
+        window: the window and its ranks.
         name: of the filter, a Python identifier; None: such as median_3x3.
         version: of nsc.
         budget: what the proofs may take, and who is told of the stages; None: the defaults, and nobody.
@@ -79,7 +79,7 @@ def compile_filter(
     budget.progress.phase("prove")
     proofs = prove_plan(planned, budget)
     budget.progress.phase("render")
-    network, output = whole_network(planned)
+    network, outputs = whole_network(planned)
     check_name(name := name or window.label)
     texts = {NETWORK: write_network(network), PROOF: proofs[0].to_json()}
     command = f"nsc filter {window.size_text} --rank {window.rank}"
@@ -92,14 +92,13 @@ def compile_filter(
         proof=proofs[0].verdict.value,
         targets=("cpu",),
         files={file: digest(text) for file, text in texts.items()},
-        window=window.shape,
-        rank=window.rank,
-        output=output,
+        window=window.key,
+        outputs=outputs,
     )
     head = Head(name, window.words, manifest.command, version, proof_line(proofs[0]), network)
-    source = FilterSource(name, window.shape, window.rank, render(head, manifest.stated(), planned))
+    source = FilterSource(name, window, render(head, manifest.stated(), planned))
     axes = "planes, rows, columns" if window.planes > 1 else "rows, columns"
     module = fill("windows/filter.py.j2", head=head, window=window, axes=axes)
     files = {"__init__.py": module, f"{name}.cpp": source.text, **texts}
     package = Package(name, MappingProxyType(files | {MANIFEST: manifest.with_files(files).to_text()}))
-    return CompiledFilter(window, planned, network, output, proofs, source, manifest, package)
+    return CompiledFilter(window, planned, network, outputs, proofs, source, manifest, package)

@@ -80,7 +80,7 @@ def _kept(plan: Plan) -> frozenset[int]:
     kept: frozenset[int] = frozenset()
     if not any(read.shift for stage in plan.stages for read in stage.reads if read.stage is not None):
         return kept
-    lists = sorted({*range(len(plan.stages))} - {*plan.results})
+    lists = sorted({*range(len(plan.stages))} - {stage for stage, _ in plan.results})
     while True:
         best = min((kept ^ {stage} for stage in lists), key=lambda other: _cost(plan, other), default=kept)
         if _cost(plan, best) >= _cost(plan, kept):
@@ -116,8 +116,8 @@ def _instances(plan: Plan, kept: frozenset[int], target: int | None) -> list[Ins
                     add(Instance(read.stage, instance.shift + read.shift))
             order.append(instance)
 
-    for stage in plan.results if target is None else [target]:
-        add(Instance(stage, 0))
+    for stage, shift in plan.results if target is None else [(target, 0)]:
+        add(Instance(stage, shift))
     return order
 
 

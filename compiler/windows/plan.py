@@ -11,9 +11,10 @@ place, so a step of many rows keeps these in registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from nsc.compiler.families import best
 from nsc.compiler.network import Network
@@ -21,8 +22,6 @@ from nsc.compiler.passes import half_operations, restrict
 from nsc.compiler.windows.merging import merged
 from nsc.contract.windows import Window
 
-# Up to this many columns all ways to join them are tried; more are halved.
-_MOST_TRIED = 9
 # Most rows of results of a step.
 MOST_ROWS = 8
 # Windows of up to this many values may be planned by rows: in larger ones columns share more, and a step's
@@ -73,13 +72,14 @@ class Plan:
         window: what is selected.
         step: how many rows of results a step makes.
         stages: in an order in which they can run.
-        results: the stage of each row of results; its only output is the result.
+        results: the stage of each row of results, whose outputs are the window's ranks, ascending, and how
+            many columns further on it is read.
     """
 
     window: Window
     step: int
     stages: tuple[Stage, ...]
-    results: tuple[int, ...]
+    results: tuple[tuple[int, int], ...]
 
     @property
     def rows(self) -> int:
@@ -104,27 +104,41 @@ def plans(window: Window) -> tuple[Plan, ...]:
     [21.0, 18.5]
     """
     steps = [1, 2] if window.rows > 1 else [1]
-    columns = min((_by_columns(window, step) for step in steps), key=lambda plan: plan.half_operations)
-    has_rows = window.rows > 1 and window.values <= _MOST_BY_ROWS
-    return (columns, _by_rows(window, MOST_ROWS)) if has_rows else (columns,)
+    found = [plan for step in steps if (plan := _by_columns(window, step))]
+    columns = min(found, key=lambda plan: plan.half_operations)
+    if window.rows == 1 or window.places or window.values > _MOST_BY_ROWS:
+        return (columns,)
+    rows = _by_rows(window, MOST_ROWS)
+    return (columns, rows) if rows else (columns,)
 
 
 @dataclass(frozen=True, order=True)
 class _Pixels:
-    """Pixels whose values a stage puts in order: of some of a step's rows, in neighbouring columns."""
+    """Pixels whose values a stage puts in order: rows of a step with columns, from column 0 on."""
 
     values: int
-    rows: tuple[int, ...]
-    columns: int
+    places: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, rows: Iterable[int], columns: int) -> _Pixels:
-        rows = tuple(rows)
-        return cls(len(rows) * columns, rows, columns)
+    def of(cls, places: Iterable[tuple[int, int]]) -> tuple[_Pixels, int]:
+        """Return these pixels from column 0 on, and the column where they begin."""
+        placed = sorted(places)
+        first = min(column for _, column in placed)
+        return cls(len(placed), tuple((row, column - first) for row, column in placed)), first
 
 
-# A joined part to its two parts, and how many columns the second lies behind the first.
-_Joins = dict[_Pixels, tuple[_Pixels, _Pixels, int]]
+class _Joined(NamedTuple):
+    """How some pixels are joined: of two parts, each so many columns further on."""
+
+    first: _Pixels
+    shift: int
+    second: _Pixels
+    other_shift: int
+
+
+_Joins = dict[_Pixels, _Joined]
+# Pixels of a step, by row and column.
+_Places = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -135,92 +149,124 @@ class _Draft:
     reads: tuple[tuple[_Pixels | None, int, int], ...]
     outputs: tuple[int, ...]
     ranks: tuple[int, ...]
+    half_operations: int
 
 
-def _by_columns(window: Window, step: int) -> Plan:
-    """Return the plan that sorts columns and joins neighbouring ones, for one or two rows of results."""
+def _by_columns(window: Window, step: int) -> Plan | None:
+    """Return the plan that sorts columns and joins them, for one or two rows of results.
+
+    None: windows below each other have no pixel in common.
+    """
     if step == 1:
-        whole = _lines(window, step, 0, window.rows)
-        return _numbered(window, step, _cheapest(whole, (window.rank,)), [whole])
+        whole = _places(window, step, 0)
+        return _numbered(window, step, _cheapest(whole, window.ascending))
     joins = _two_by_two(window, step)
-    results = [*joins]
-    for common, own, _ in [*joins.values()]:
-        used = merged(common.values, own.values, (window.rank,)).used
-        joins |= _cheapest(common, tuple(wire for wire in used if wire < common.values))
-        joins |= _cheapest(own, tuple(wire - common.values for wire in used if wire >= common.values))
-    return _numbered(window, step, joins, results)
+    if joins is None:
+        return None
+    for first, _, second, _ in [*joins.values()]:
+        used = merged(first.values, second.values, window.ascending).used
+        joins |= _cheapest(first.places, tuple(wire for wire in used if wire < first.values))
+        joins |= _cheapest(second.places, tuple(wire - first.values for wire in used if wire >= first.values))
+    return _numbered(window, step, joins)
 
 
-def _by_rows(window: Window, step: int) -> Plan:
+def _by_rows(window: Window, step: int) -> Plan | None:
     """Return the plan that sorts rows and joins neighbouring ones, for an even number of rows of results."""
     joins = _two_by_two(window, step)
-    results = [*joins]
+    if joins is None:
+        return None
 
     def join(first: int, count: int) -> _Pixels:
         """Join rows, in pairs whose first one is odd: windows two rows apart then have pairs in common."""
         part = _lines(window, step, first, count)
         if count > 1:
             upper = 1 if count == 2 else 2 * ((count + 2) // 4)
-            joins[part] = (join(first, upper), join(first + upper, count - upper), 0)
+            joins[part] = _Joined(join(first, upper), 0, join(first + upper, count - upper), 0)
         return part
 
     for first in range(1, step, 2):
         join(first, window.rows - 1)
-    return _numbered(window, step, joins, results)
+    return _numbered(window, step, joins)
 
 
 def _lines(window: Window, step: int, first: int, count: int) -> _Pixels:
-    """Return the part of these rows of every plane."""
+    """Return these rows of every plane of a window without gaps."""
     height = window.rows + step - 1
     rows = [plane * height + first + k for plane in range(window.planes) for k in range(count)]
-    return _Pixels.of(rows, window.columns)
+    return _Pixels.of((row, column) for row in rows for column in range(window.columns))[0]
 
 
-def _two_by_two(window: Window, step: int) -> _Joins:
-    """Return how each row of results is joined: rows that its window shares with another, and its own."""
+def _places(window: Window, step: int, result: int) -> _Places:
+    """Return the pixels of the window of a row of results."""
+    height = window.rows + step - 1
+    return frozenset((plane * height + row + result, column) for plane, row, column in window.offsets)
+
+
+def _two_by_two(window: Window, step: int) -> _Joins | None:
+    """Return how each row of results is joined: pixels that its window shares with another, and its own."""
     joins: _Joins = {}
     for first in range(0, step, 2):
-        common = _lines(window, step, first + 1, window.rows - 1)
-        for number in (first, first + window.rows):
-            own = _lines(window, step, number, 1)
-            result = _Pixels(common.values + own.values, common.rows + own.rows, window.columns)
-            joins[result] = (common, own, 0)
+        both = [_places(window, step, first), _places(window, step, first + 1)]
+        shared = both[0] & both[1]
+        if not shared:
+            return None
+        common, at = _Pixels.of(shared)
+        for places in both:
+            (result, start), (own, own_at) = _Pixels.of(places), _Pixels.of(places - shared)
+            joins[result] = _Joined(common, at - start, own, own_at - start)
     return joins
 
 
-def _cheapest(part: _Pixels, ranks: tuple[int, ...]) -> _Joins:
-    """Return how a part's columns are joined so that some ranks of it take fewest minima and maxima."""
+def _cheapest(places: Iterable[tuple[int, int]], ranks: tuple[int, ...]) -> _Joins:
+    """Return how the columns of some pixels are joined so that ranks take fewest minima and maxima."""
+    placed = frozenset(places)
+    part = _Pixels.of(placed)[0]
 
     def cost(joins: _Joins) -> int:
-        drafts = _drafts(joins, {part: ranks}).values()
-        return sum(half_operations(draft.network, draft.outputs) for draft in drafts)
+        return sum(draft.half_operations for draft in _drafts(joins, {part: ranks}).values())
 
-    return min((_joins(part.rows, cuts) for cuts in _cuts(part.columns)), key=cost)
-
-
-def _joins(rows: tuple[int, ...], cuts: dict[int, int]) -> _Joins:
-    return {
-        _Pixels.of(rows, columns): (_Pixels.of(rows, first), _Pixels.of(rows, columns - first), first)
-        for columns, first in cuts.items()
-    }
+    return min((_joined(placed, order) for order in _ORDERS), key=cost)
 
 
-def _cuts(columns: int) -> list[dict[int, int]]:
-    """Return ways to join columns: each joined number of them with the size of its first part."""
-    found: list[dict[int, int]] = []
+# Which pairs of parts are joined first: how often a pair occurs, and how many values it has.
+_ORDERS: tuple[Callable[[int, int], tuple[int, ...]], ...] = (
+    lambda count, values: (-count, values),
+    lambda count, values: (-count, -values),
+    lambda count, values: (values, -count),
+)
 
-    def extend(open_: set[int], cuts: dict[int, int]) -> None:
-        left = open_ - {1} - cuts.keys()
-        if not left:
-            found.append(cuts)
-            return
-        widest = max(left)
-        halves = range((widest + 1) // 2, widest) if columns <= _MOST_TRIED else [(widest + 1) // 2]
-        for first in halves:
-            extend(left | {first, widest - first}, {**cuts, widest: first})
 
-    extend({columns}, {})
-    return found
+def _joined(places: _Places, order: Callable[[int, int], tuple[int, ...]]) -> _Joins:
+    """Return how the columns of some pixels are joined, two parts at a time, until one is left.
+
+    A pair of parts that occurs several times, at the same distance, is joined once and read at shifts.
+    """
+    columns = sorted({column for _, column in places})
+    parts = [_Pixels.of(place for place in places if place[1] == column) for column in columns]
+    joins: _Joins = {}
+    while len(parts) > 1:
+        pairs: dict[tuple[_Pixels, _Pixels, int], list[tuple[int, int]]] = {}
+        for i, (first, start) in enumerate(parts):
+            for j, (second, other) in enumerate(parts[i + 1 :], start=i + 1):
+                found = pairs.setdefault((first, second, other - start), [])
+                if not any(index in pair for pair in found for index in (i, j)):
+                    found.append((i, j))
+        (first, second, distance), found = min(
+            pairs.items(),
+            key=lambda item: (*order(len(item[1]), item[0][0].values + item[0][1].values), item[0][2]),
+        )
+        shift, other_shift = max(0, -distance), max(0, distance)
+        both = [
+            *((row, column + shift) for row, column in first.places),
+            *((row, column + other_shift) for row, column in second.places),
+        ]
+        part, _ = _Pixels.of(both)
+        joins[part] = _Joined(first, shift, second, other_shift)
+        joined = {index for pair in found for index in pair}
+        made = [(part, parts[i][1] - shift) for i, _ in found]
+        parts = [each for index, each in enumerate(parts) if index not in joined] + made
+        parts.sort(key=lambda each: each[1])
+    return joins
 
 
 def _drafts(joins: _Joins, wanted: dict[_Pixels, tuple[int, ...]]) -> dict[_Pixels, _Draft]:
@@ -230,7 +276,7 @@ def _drafts(joins: _Joins, wanted: dict[_Pixels, tuple[int, ...]]) -> dict[_Pixe
     while left := needs.keys() - drafts.keys():
         part = max(left)
         ranks = tuple(sorted(needs[part]))
-        draft = _join(*joins[part], ranks) if part in joins else _sorted(part, ranks)
+        draft = _join(joins[part], ranks) if part in joins else _sorted(part, ranks)
         drafts[part] = draft
         for source, rank, _ in draft.reads:
             if source is not None:
@@ -238,31 +284,35 @@ def _drafts(joins: _Joins, wanted: dict[_Pixels, tuple[int, ...]]) -> dict[_Pixe
     return drafts
 
 
-def _join(first: _Pixels, second: _Pixels, shift: int, ranks: tuple[int, ...]) -> _Draft:
+def _join(joined: _Joined, ranks: tuple[int, ...]) -> _Draft:
+    first, shift, second, other_shift = joined
     merge = merged(first.values, second.values, ranks)
     places = {wire: place for place, wire in enumerate(merge.used)}
     reads = tuple(
-        _read(first, wire, 0) if wire < first.values else _read(second, wire - first.values, shift)
+        _read(first, wire, shift) if wire < first.values else _read(second, wire - first.values, other_shift)
         for wire in merge.used
     )
     pairs = [(places[lo], places[hi]) for lo, hi in merge.network.comparators.tolist()]
     network = Network.from_comparators(len(places), pairs)
-    return _Draft(network, reads, tuple(places[wire] for wire in merge.outputs), ranks)
+    outputs = tuple(places[wire] for wire in merge.outputs)
+    return _Draft(network, reads, outputs, ranks, merge.half_operations)
 
 
 def _read(part: _Pixels, rank: int, shift: int) -> tuple[_Pixels | None, int, int]:
-    return (None, part.rows[0], shift) if part.values == 1 else (part, rank, shift)
+    return (None, part.places[0][0], shift) if part.values == 1 else (part, rank, shift)
 
 
 def _sorted(part: _Pixels, ranks: tuple[int, ...]) -> _Draft:
     """Return the stage that sorts pixels, such as a column of them."""
-    reads = tuple((None, row, shift) for row in part.rows for shift in range(part.columns))
-    return _Draft(restrict(best(part.values), ranks), reads, ranks, ranks)
+    reads = tuple((None, row, column) for row, column in part.places)
+    network = restrict(best(part.values), ranks)
+    return _Draft(network, reads, ranks, ranks, half_operations(network, ranks))
 
 
-def _numbered(window: Window, step: int, joins: _Joins, results: Sequence[_Pixels]) -> Plan:
+def _numbered(window: Window, step: int, joins: _Joins) -> Plan:
     """Return the plan of joined parts, smallest part first, so that no stage reads a later one."""
-    drafts = _drafts(joins, dict.fromkeys(results, (window.rank,)))
+    results = [_Pixels.of(_places(window, step, result)) for result in range(step)]
+    drafts = _drafts(joins, {part: window.ascending for part, _ in results})
     order = sorted(drafts)
     number = {part: index for index, part in enumerate(order)}
     stages = []
@@ -275,4 +325,4 @@ def _numbered(window: Window, step: int, joins: _Joins, results: Sequence[_Pixel
             for source, index, shift in draft.reads
         )
         stages.append(Stage(draft.network, reads, draft.outputs))
-    return Plan(window, step, tuple(stages), tuple(number[part] for part in results))
+    return Plan(window, step, tuple(stages), tuple((number[part], start) for part, start in results))

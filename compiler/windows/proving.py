@@ -1,4 +1,4 @@
-"""Proving: that a plan selects the rank of its window."""
+"""Proving: that a plan selects the ranks of its window."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from nsc.compiler.windows.plan import Plan
 from nsc.errors import UnprovedError, VerificationError
 
 
-def whole_network(plan: Plan, result: int = 0) -> tuple[Network, int]:
-    """Return all comparators that a window's values go through, and the wire that carries the result.
+def whole_network(plan: Plan, result: int = 0) -> tuple[Network, tuple[int, ...]]:
+    """Return all comparators that a window's values go through, and the wire of each selected rank.
 
     Wire w is value w of the window, planes first, then rows, then columns.
 
@@ -18,12 +18,13 @@ def whole_network(plan: Plan, result: int = 0) -> tuple[Network, int]:
         result: which row of results of a step.
     """
     window = plan.window
+    wire_of = {offset: wire for wire, offset in enumerate(window.offsets)}
     pairs: list[tuple[int, int]] = []
 
     def value(row: int, column: int) -> int:
         """Return the wire of a pixel."""
         plane, line = divmod(row, plan.rows)
-        return (plane * window.rows + line - result) * window.columns + column
+        return wire_of[plane, line - result, column]
 
     def run(stage: int, shift: int) -> list[int]:
         """Add the comparators of a stage, and return the wires of its outputs."""
@@ -40,12 +41,12 @@ def whole_network(plan: Plan, result: int = 0) -> tuple[Network, int]:
         pairs.extend((wires[lo], wires[hi]) for lo, hi in this.network.comparators.tolist())
         return [wires[wire] for wire in this.outputs]
 
-    (output,) = run(plan.results[result], 0)
-    return Network.from_comparators(window.values, pairs), output
+    outputs = run(*plan.results[result])
+    return Network.from_comparators(window.values, pairs), tuple(outputs)
 
 
 def prove_plan(plan: Plan, budget: Budget | None = None) -> tuple[Proof, ...]:
-    """Return the proofs of a plan: for each row of results of a step, that windows give the rank.
+    """Return the proofs of a plan: for each row of results of a step, that windows give the ranks.
 
     Args:
         plan: of a filter.
@@ -60,8 +61,9 @@ def prove_plan(plan: Plan, budget: Budget | None = None) -> tuple[Proof, ...]:
 
 
 def _proved(plan: Plan, result: int, budget: Budget | None) -> Proof:
-    network, output = whole_network(plan, result)
-    proof = verify_once(network, parse(f"rank-{plan.window.rank}", network.n, [output]), budget)
+    network, outputs = whole_network(plan, result)
+    asked = f"rank-{','.join(map(str, plan.window.ascending))}"
+    proof = verify_once(network, parse(asked, network.n, outputs), budget)
     if proof.verdict is Verdict.PROVED:
         return proof
     asked = f"a filter for {plan.window.words}"

@@ -1,4 +1,4 @@
-"""The filter: a plan to the text of a kernel that selects a rank of the window around each pixel."""
+"""The filter: a plan to the text of a kernel that selects ranks of the window around each pixel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from nsc.compiler.naming import Head
-from nsc.compiler.text import straight_lines
+from nsc.compiler.text import straight_lines, wrapped
 from nsc.compiler.windows.fusing import Instance, Loop, fuse, operations
 from nsc.compiler.windows.plan import Plan, Read
 from nsc.templates import fill
@@ -37,6 +37,8 @@ def render(head: Head, facts: str, plan: Plan) -> str:
         plan=plan,
         list_rows=list_rows,
         operations=max(1, round(work)),
+        places=wrapped([f"{{{plane}, {row}, {column}}}" for plane, row, column in plan.window.offsets]),
+        ranks=", ".join(map(str, plan.window.ranks)),
         lists=list(zip(names, lists, strict=True)),
         list_names=", ".join(names),
         results=results,
@@ -102,11 +104,16 @@ def _lines(plan: Plan, loop: Loop, kept: dict[int, int]) -> tuple[str, ...]:
         pairs += [(base + lo, base + hi) for lo, hi in stage.network.comparators.tolist()]
         wires[instance] = [base + wire for wire in stage.outputs]
     if loop.kept is None:
-        results = [wires[Instance(stage, 0)][0] for stage in plan.results]
-        stores = {wire: f"s.give({row}, x, w{wire});" for row, wire in enumerate(results)}
+        order = [plan.window.ascending.index(rank) for rank in plan.window.ranks]
+        outputs = [wires[Instance(*result)] for result in plan.results]
+        results = [[each[place] for place in order] for each in outputs]
+        stores = {
+            tuple(each): f"s.give({row}, x, {', '.join(f'w{wire}' for wire in each)});"
+            for row, each in enumerate(results)
+        }
     else:
         rows = enumerate(wires[Instance(loop.kept, 0)], start=kept[loop.kept])
-        stores = {wire: f"s.keep({row}, x, w{wire});" for row, wire in rows}
+        stores = {(wire,): f"s.keep({row}, x, w{wire});" for row, wire in rows}
     return straight_lines(pairs, loads, stores)
 
 

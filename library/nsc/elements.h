@@ -20,6 +20,7 @@ struct Integer {
         return bits ^ descending;
     }
     NSC_STEP static Vec<Key> is_shared(Vec<Key>, Vec<Key>) { return all<Key>(0); }
+    NSC_STEP static Vec<Key> is_nan(Vec<Key>) { return all<Key>(0); }
 };
 
 // Numbers of a sign, an exponent and a fraction: -0 is less than 0, and NaN, whose sign is dropped,
@@ -33,6 +34,7 @@ struct Float {
     NSC_STEP static Vec<Key> ordered(Vec<Key> bits) {
         return bits ^ ((bits >> (8 * sizeof(integer) - 1)) & most);
     }
+    NSC_STEP static Vec<Key> is_nan(Vec<Key> bits) { return (bits & most) > infinity; }
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) {
         const Vec<Key> size = bits & most;
         return (size > infinity ? size : ordered(bits)) ^ descending;

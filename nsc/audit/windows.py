@@ -15,7 +15,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
 from nsc.compiler.windows.plan import MOST_ROWS
 from nsc.contract.manifest import NETWORK, FilterManifest
-from nsc.contract.windows import Mode, fold
+from nsc.contract.windows import Mode, Window, fold
 from nsc.runtime.exact.windows import FilterKernel, Images
 
 # The types of pixels that are checked: uint8 values are compared as they are, float32 values by keys. The
@@ -44,12 +44,13 @@ def filter_claim(files: Mapping[str, str]) -> Claim:
     manifest = FilterManifest.of_files(files)
     kernel = FilterKernel.of_package(manifest, files)
     network = parse_network(files[NETWORK])
-    property_ = parse(f"rank-{manifest.rank}", network.n, [manifest.output])
-    return network, property_, partial(_check, kernel, manifest, network, property_)
+    window = kernel.source.window
+    property_ = parse(f"rank-{window.rank}", network.n, manifest.outputs)
+    return network, property_, partial(_check, kernel, window, network, property_)
 
 
 def _check(
-    kernel: FilterKernel, manifest: FilterManifest, network: Network, property_: Property, budget: Budget
+    kernel: FilterKernel, window: Window, network: Network, property_: Property, budget: Budget
 ) -> Iterator[Check]:
     """Run the kernels of CHECKED; yield the check of each on windows, and on images in every mode.
 
@@ -57,26 +58,29 @@ def _check(
         ToolchainError, BuildError: a kernel cannot be built.
     """
     for dtype in CHECKED:
-        run = _run_windows(kernel, manifest, dtype)
-        found = check_emitted(network, property_, [manifest.rank], {"windows": run}, budget)
+        run = _run_windows(kernel, window, dtype)
+        found = check_emitted(network, property_, [window.rank], {"windows": run}, budget)
         yield Check.of("windows", dtype, found["windows"])
-        yield _check_images(kernel, manifest, dtype, channels=1)
-    yield _check_images(kernel, manifest, CHECKED[0], channels=3)
+        yield _check_images(kernel, window, dtype, channels=1)
+    yield _check_images(kernel, window, CHECKED[0], channels=3)
 
 
-def _run_windows(kernel: FilterKernel, manifest: FilterManifest, dtype: str) -> Run:
+def _run_windows(kernel: FilterKernel, window: Window, dtype: str) -> Run:
     """Return a function that runs a kernel on windows, to compare it with the network.
 
     The windows lie side by side, so that each lane has some. They are repeated further down, once for each
     row of results that a step may make.
     """
-    planes, rows, columns = _window_of(manifest)
+    planes, rows, columns = window.folded.shape
+    places = [*window.places] or slice(None)
 
     def run(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], None]:
-        windows = values.astype(dtype).reshape(len(values), planes, rows, columns)
+        boxes = np.zeros((len(values), planes * rows * columns), dtype)
+        boxes[:, places] = values
+        windows = boxes.reshape(len(values), planes, rows, columns)
         image = np.moveaxis(windows, 0, 2).reshape(planes, rows, len(values) * columns)
         results = [
-            _filtered(kernel, manifest, _pushed_down(image, extra), Mode.NEAREST)[
+            _filtered(kernel, window, _pushed_down(image, extra), Mode.NEAREST)[
                 0, planes // 2, rows // 2 + extra, columns // 2 :: columns, 0
             ]
             for extra in range(MOST_ROWS)
@@ -93,21 +97,16 @@ def _pushed_down(image: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
     return np.concatenate([*[image[:, :1]] * rows, image], axis=1)[None, ..., None]
 
 
-def _window_of(manifest: FilterManifest) -> tuple[int, int, int]:
-    """Return the planes, rows and columns that the kernel filters by."""
-    return fold(manifest.window).window
-
-
-def _check_images(kernel: FilterKernel, manifest: FilterManifest, dtype: str, channels: int) -> Check:
+def _check_images(kernel: FilterKernel, window: Window, dtype: str, channels: int) -> Check:
     """Compare the filtered images of random numbers, their borders too, with sorted windows."""
     random, count, wrong = np.random.default_rng(0), 0, None
     lowest = 0 if np.dtype(dtype).kind == "u" else -50
-    for mode in Mode:
+    for mode in _PADDING:
         for columns in _COLUMNS:
-            shape = (2, _window_of(manifest)[0] + 1, 11, columns, channels)
+            shape = (2, window.folded.planes + 1, 11, columns, channels)
             images = random.integers(lowest, 50, shape).astype(dtype)
-            wanted = [_sorted_windows(each, manifest, mode) for each in np.moveaxis(images, -1, 0)]
-            if (_filtered(kernel, manifest, images, mode) == np.stack(wanted, axis=-1)).all():
+            wanted = [_sorted_windows(each, window, mode) for each in np.moveaxis(images, -1, 0)]
+            if (_filtered(kernel, window, images, mode) == np.stack(wanted, axis=-1)).all():
                 count += len(images)
             else:
                 wrong = wrong or f"images of {columns} columns in mode {mode.name.lower()} come out wrong"
@@ -115,23 +114,22 @@ def _check_images(kernel: FilterKernel, manifest: FilterManifest, dtype: str, ch
     return Check(part, dtype, count, "images, in every mode,", None, wrong)
 
 
-def _sorted_windows(images: npt.NDArray[Any], manifest: FilterManifest, mode: Mode) -> npt.NDArray[Any]:
+def _sorted_windows(images: npt.NDArray[Any], window: Window, mode: Mode) -> npt.NDArray[Any]:
     """Return the results that define a filter: the value of a rank of each pixel's window."""
-    sizes = _window_of(manifest)
+    sizes = window.folded.shape
     outside = {"constant_values": _OUTSIDE} if mode is Mode.CONSTANT else {}
     around = [(0, 0), *((size // 2, size - 1 - size // 2) for size in sizes)]
     padded = np.pad(images, around, _PADDING[mode], **outside)  # type: ignore[call-overload]
     windows = np.lib.stride_tricks.sliding_window_view(padded, sizes, axis=(1, 2, 3))
-    return np.sort(windows.reshape(*images.shape, -1), axis=-1)[..., manifest.rank]
+    values = windows.reshape(*images.shape, -1)[..., [*window.places] or slice(None)]
+    return np.sort(values, axis=-1)[..., window.rank]
 
 
-def _filtered(
-    kernel: FilterKernel, manifest: FilterManifest, images: npt.NDArray[Any], mode: Mode
-) -> npt.NDArray[Any]:
+def _filtered(kernel: FilterKernel, window: Window, images: npt.NDArray[Any], mode: Mode) -> npt.NDArray[Any]:
     """Return the filtered images (count, planes, rows, columns, channels)."""
     images = np.ascontiguousarray(images)
     values, outside = np.empty_like(images), np.array(_OUTSIDE, images.dtype)
-    folded = fold((*_window_of(manifest), 1))
+    folded = fold((*window.folded.shape, 1))
     lying = Images.without_gaps(images.shape, folded)
     kernel.function(images.dtype.name, lying.channels).call(
         images.ctypes.data,

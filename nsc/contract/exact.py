@@ -82,13 +82,15 @@ class ExactSource:
     texts: Mapping[str, str]
 
 
-def for_element(text: str, dtype: str, channels: int = 1) -> str:
+def for_element(text: str, dtype: str, channels: int = 1, may_miss: bool = False) -> str:
     """Return the source of an exact kernel, or a filter, for a type of values.
 
     Args:
         text: the source for all types.
         dtype: a key of ELEMENTS.
         channels: for a filter, the number of values in a pixel, which lie side by side.
+        may_miss: for a filter, whether values may be missing.
     """
     text = text if channels == 1 else f"#define NSC_CHANNELS {channels}\n{text}"
+    text = f"#define NSC_MISSING 1\n{text}" if may_miss else text
     return f"#define NSC_ELEMENT {ELEMENTS[dtype]}\n{text}"

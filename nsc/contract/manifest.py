@@ -223,16 +223,14 @@ class FilterManifest(Manifest):
     """The facts about a package of a filter.
 
     Attributes:
-        window: planes, rows and columns of the window.
-        rank: which value of the window is selected, 0 the smallest.
-        output: the wire of the network that carries this value.
+        window: the window and the selected ranks, as `Window.key`.
+        outputs: the wires of the network that carry these ranks.
     """
 
     kind: ClassVar[str] = "filter"
 
-    window: tuple[int, int, int]
-    rank: int
-    output: int
+    window: str
+    outputs: tuple[int, ...]
 
 
 # The kinds of packages.

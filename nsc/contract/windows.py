@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal
 
 from nsc.arguments import integer, is_name, real, whole, wholes
 from nsc.contract.exact import C_TYPES
@@ -21,6 +21,8 @@ from nsc.wording import argument
 
 # Most values of a window: 15x15. Its network is planned and proved in two seconds and built in about ten.
 MOST_VALUES = 225
+# Most values of the box around a window with gaps.
+_MOST_IN_BOX = 4096
 # Most channels that are filtered where they lie, by a kernel for their number; more are copied to planes.
 MOST_CHANNELS = 32
 
@@ -33,6 +35,7 @@ class Mode(IntEnum):
     - nearest: a a a | a b c d | d d d
     - wrap: a b c d | a b c d | a b c d
     - constant: one value everywhere.
+    - shrink: nothing; windows are cut at the border. For filters that take missing values.
     """
 
     REFLECT = 0
@@ -40,6 +43,7 @@ class Mode(IntEnum):
     MIRROR = 2
     CONSTANT = 3
     WRAP = 4
+    SHRINK = 5
 
 
 MODES = {mode.name.lower(): mode for mode in Mode}
@@ -53,37 +57,19 @@ _OVERFLOWS = {
 
 
 @dataclass(frozen=True)
-class FilterSource:
-    """The C++ source of a filter.
-
-    Attributes:
-        name: of the kernel, an identifier.
-        shape: planes, rows and columns of the window.
-        rank: which value of the window is selected, 0 the smallest.
-        text: its source. `for_element` of contract/exact.py chooses the type and the channels.
-    """
-
-    name: str
-    shape: tuple[int, int, int]
-    rank: int
-    text: str
-
-
-def window_name(shape: tuple[int, int, int], rank: int) -> str:
-    """Return the name of a window in compiled and exported programs, such as 1x3x3:4."""
-    return f"{'x'.join(map(str, shape))}:{rank}"
-
-
-@dataclass(frozen=True)
 class Window:
-    """A neighbourhood of pixels and a rank of its values.
+    """A neighbourhood of pixels and ranks of its values.
 
     The window of pixel p covers p - size // 2 … p - size // 2 + size - 1 along each axis, as in
-    scipy.ndimage.
+    scipy.ndimage, or some places of this box.
 
     Attributes:
-        planes, rows, columns: its size along the last three axes of an image; 1 plane for a flat one.
-        rank: which value of the window is selected, 0 the smallest.
+        planes, rows, columns: the size of its box along the last three axes of an image; 1 plane for a flat
+            one.
+        ranks: which values of the window are selected, 0 the smallest. It has one rank, but where values may
+            be missing: then the ranks of windows that lack a few follow it.
+        places: the window's places in the box, numbered by planes, then rows, then columns; none if it has
+            no gaps.
 
     Raises:
         WindowError: no window, a window of more than MOST_VALUES values, or a rank that it does not have.
@@ -92,23 +78,28 @@ class Window:
     planes: int
     rows: int
     columns: int
-    rank: int
+    ranks: tuple[int, ...]
+    places: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("planes", "rows", "columns", "rank"):
+        for name in ("planes", "rows", "columns"):
             object.__setattr__(self, name, integer(name, getattr(self, name), WindowError))
         if min(self.shape) < 1:
             raise WindowError(f"a window has at least 1 value along each axis, got {self.size_text}")
-        if self.values > MOST_VALUES:
+        box = math.prod(self.shape)
+        if self.places == tuple(range(box)):
+            object.__setattr__(self, "places", ())
+        if self.values > MOST_VALUES or box > _MOST_IN_BOX:
             raise WindowError(
                 f"a window has at most {MOST_VALUES} values, got {self.size_text} = {self.values:,}: "
                 "scipy.ndimage.rank_filter takes larger ones"
             )
-        if not 0 <= self.rank < self.values:
-            raise WindowError(
-                f"{argument('rank')} of a window of {self.size_text} must be in 0 … {self.values - 1}, 0 the "
-                f"smallest value, got {self.rank}"
-            )
+        for rank in self.ranks:
+            if not 0 <= rank < self.values:
+                raise WindowError(
+                    f"{argument('rank')} of a window of {self.size_text} must be in 0 … {self.values - 1}, 0 "
+                    f"the smallest value, got {rank}"
+                )
 
     @classmethod
     def of(cls, size: Any, rank: Any = None) -> Window:
@@ -127,41 +118,63 @@ class Window:
         if numbers is None or not 2 <= len(numbers) <= 3:
             raise WindowError(f"a window's size must be such as 3, (3, 5), (3, 3, 3) or '3x5', got {size!r}")
         planes, rows, columns = (1,) * (3 - len(numbers)) + tuple(numbers)
-        lowest = cls(planes, rows, columns, 0)
+        return cls(planes, rows, columns, (0,)).with_rank(rank)
+
+    def with_rank(self, rank: Any) -> Window:
+        """Return the same window with a rank as in `of`; errors as there."""
         if rank is None:
-            middle = lowest.values // 2
-            if lowest.values % 2 == 0:
+            middle = self.values // 2
+            if self.values % 2 == 0:
                 raise WindowError(
-                    f"the median of {lowest.size_text} = {lowest.values} values is the mean of ranks "
+                    f"the median of {self.size_text} = {self.values} values is the mean of ranks "
                     f"{middle - 1} and {middle}, and a filter gives a value of the image: say "
                     f"{argument('rank', middle - 1)} or {argument('rank', middle)}"
                 )
-            return cls(planes, rows, columns, middle)
+            return replace(self, ranks=(middle,))
         number = whole(rank)
         if number is None:
             raise WindowError(f"{argument('rank')} must be an integer, got {rank!r}")
-        wanted = number + lowest.values if -lowest.values <= number < 0 else number
-        return cls(planes, rows, columns, wanted)
+        return replace(self, ranks=(number + self.values if -self.values <= number < 0 else number,))
 
     @property
     def folded(self) -> Window:
         """The window that a kernel has for this one; see `fold`. Both have their values in the same order."""
-        return Window(*fold(self.shape).window, self.rank)
+        planes, rows, columns = fold(self.shape).window
+        return replace(self, planes=planes, rows=rows, columns=columns)
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Planes, rows and columns."""
+        """Planes, rows and columns of its box."""
         return self.planes, self.rows, self.columns
 
     @property
     def values(self) -> int:
         """How many values it has."""
-        return self.planes * self.rows * self.columns
+        return len(self.places) or math.prod(self.shape)
+
+    @property
+    def offsets(self) -> list[tuple[int, int, int]]:
+        """The plane, row and column of each of its values in the box, in order."""
+        plane = self.rows * self.columns
+        return [
+            (place // plane, place % plane // self.columns, place % self.columns)
+            for place in self.places or range(math.prod(self.shape))
+        ]
+
+    @property
+    def rank(self) -> int:
+        """Its first rank: the only one, but where values may be missing."""
+        return self.ranks[0]
+
+    @property
+    def ascending(self) -> tuple[int, ...]:
+        """Its ranks, the smallest first."""
+        return tuple(sorted(self.ranks))
 
     @property
     def is_median(self) -> bool:
         """Whether it selects the median, which only an odd number of values has."""
-        return self.values % 2 == 1 and self.rank == self.values // 2
+        return self.values % 2 == 1 and self.ranks == (self.values // 2,)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -170,19 +183,224 @@ class Window:
 
     @property
     def size_text(self) -> str:
-        """Its size, such as 3x5, or 3x3x3 where it has planes."""
-        return "x".join(map(str, self.sizes))
+        """Its size, such as 3x5, or 3x3x3 where it has planes, or 13_of_5x5 where it has gaps."""
+        box = "x".join(map(str, self.sizes))
+        return f"{len(self.places)}_of_{box}" if self.places else box
+
+    @property
+    def key(self) -> str:
+        """Its name in compiled and exported programs, such as 1x3x3:4; one with gaps ends by their bits."""
+        ranks = ",".join(map(str, self.ranks))
+        bits = sum(1 << place for place in self.places)
+        return f"{'x'.join(map(str, self.shape))}:{ranks}" + (f":{bits:x}" if bits else "")
+
+    @classmethod
+    def of_key(cls, key: str) -> Window:
+        """Return the window of a `key`."""
+        box, ranks, *rest = key.split(":")
+        bits = int(rest[0], 16) if rest else 0
+        places = tuple(place for place in range(bits.bit_length()) if bits >> place & 1)
+        planes, rows, columns = map(int, box.split("x"))
+        return cls(planes, rows, columns, tuple(map(int, ranks.split(","))), places)
 
     @property
     def label(self) -> str:
         """The default name of a filter, such as median_3x3 or rank_2_3x5."""
-        return f"{'median' if self.is_median else f'rank_{self.rank}'}_{self.size_text}"
+        which = "median" if self.is_median else f"rank_{'_'.join(map(str, self.ranks))}"
+        return f"{which}_{self.size_text}"
 
     @property
     def words(self) -> str:
-        """The selected value in words, such as "the median of 3x3 pixels"."""
-        what = "the median" if self.is_median else f"rank {self.rank}"
-        return f"{what} of {self.size_text} pixels"
+        """The selected values in words, such as "the median of 3x3 pixels"."""
+        ranks = ", ".join(map(str, self.ranks))
+        what = "the median" if self.is_median else f"rank{'s' * (len(self.ranks) > 1)} {ranks}"
+        return f"{what} of {self.size_text.replace('_', ' ')} pixels"
+
+
+@dataclass(frozen=True)
+class FilterSource:
+    """The C++ source of a filter.
+
+    Attributes:
+        name: of the kernel, an identifier.
+        window: its window, and the ranks that are selected.
+        text: its source. `for_element` of contract/exact.py chooses the type and the channels.
+    """
+
+    name: str
+    window: Window
+    text: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a result lies among values in ascending order.
+
+    Attributes:
+        low, high: the ranks on both sides.
+        share: how far the result lies from the value at `low`, as a part of the distance to the value at
+            `high`. None: the result is the value at `low`.
+    """
+
+    low: int
+    high: int
+    share: Any = None
+
+
+# Takes a number of values, and returns the place of a result among them; None: there is no result.
+PlaceOf = Callable[[int], Place | None]
+
+
+def place_of_median(count: int) -> Place | None:
+    """Return the place of the median: the middle of some numbers, or between the two middle ones."""
+    low, high = (count - 1) // 2, count // 2
+    return Place(low, high, None if low == high else 0.5) if count else None
+
+
+def place_of_upper_median(count: int) -> Place | None:
+    """Return the place of the middle one of some numbers, or of the upper one of the two middle ones."""
+    return Place(count // 2, count // 2) if count else None
+
+
+@dataclass(frozen=True)
+class PlaceOfRank:
+    """Returns the place of a rank; a negative one counts from the largest number."""
+
+    rank: int
+
+    def __call__(self, count: int) -> Place | None:
+        """Return the place among so many numbers."""
+        at = self.rank + count if self.rank < 0 else self.rank
+        return Place(at, at) if 0 <= at < count else None
+
+
+@dataclass(frozen=True)
+class PlaceOfPercentile:
+    """Returns the place of a percentile in 0 … 100 as scipy.ndimage has it: a rank, rounded down."""
+
+    percentile: float
+
+    def __call__(self, count: int) -> Place | None:
+        """Return the place among so many numbers."""
+        at = min(int(count * self.percentile / 100), count - 1)
+        return Place(at, at) if count else None
+
+
+def place_of(rank: int | None, values: int, is_mean: bool) -> PlaceOf:
+    """Return where a rank of windows lies, also of windows that lack values.
+
+    A rank below the middle counts from the smallest number, one above it from the largest. The middle is the
+    median.
+
+    Args:
+        rank: of a window that lacks none, 0 the smallest; None: the median.
+        values: how many a window has.
+        is_mean: whether the median of an even number of values is the mean of the two middle ones; or else
+            it is the upper one.
+    """
+    if rank is None or 2 * rank == values - 1:
+        return place_of_median if is_mean else place_of_upper_median
+    return PlaceOfRank(rank if 2 * rank < values else rank - values)
+
+
+# What NaN in a window means: it is the largest value, it makes the result NaN, it is missing, or it is
+# missing and stays.
+NanRule = Literal["largest", "propagate", "ignore", "keep"]
+NAN_RULES = ("largest", "propagate", "ignore", "keep")
+
+
+def check_nan(function: str, nan: object) -> None:
+    """Raise OperandError unless a function's rule for NaN is one of NAN_RULES."""
+    if not is_name(nan, NAN_RULES):
+        raise OperandError(f"{function}: nan must be one of {', '.join(NAN_RULES)}, got {nan!r}")
+
+
+def least_of(function: str, min_count: object, values: int, may_miss: bool) -> int:
+    """Return how many numbers a window must have, 1 for None.
+
+    Args:
+        function: the function that was called, for messages.
+        min_count: as users write it.
+        values: how many a window has.
+        may_miss: whether values may be missing.
+
+    Raises:
+        OperandError: no such number; or one for windows that lack nothing.
+    """
+    least = 1 if min_count is None else whole(min_count)
+    if least is None or not 1 <= least <= values:
+        raise OperandError(f"{function}: min_count must be an integer in 1 … {values}, got {min_count!r}")
+    if min_count is not None and not may_miss:
+        raise OperandError(
+            f"{function}: min_count is for windows that may lack values: add nan='ignore', a mask or "
+            "mode='shrink'"
+        )
+    return least
+
+
+# Most ranks that a kernel selects of windows whose values may be missing.
+_MOST_RANKS = 3
+# A rank that no window has.
+NO_RANK = 255
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Which values results of a kernel are made of, for each number of values that a window may lack.
+
+    Attributes:
+        low, high: the ranks whose values are joined, among all values of a window, the missing ones too.
+        share: how far the result lies from the one at `low`.
+        rest: 1 - share.
+        is_least: whether missing values come first, and not last.
+        is_mean: whether two values are joined to their mean.
+        ranks: the ranks that a kernel selects: those of windows that lack none or few.
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    share: tuple[float, ...]
+    rest: tuple[float, ...]
+    is_least: bool
+    is_mean: bool
+    ranks: tuple[int, ...]
+
+    @staticmethod
+    def of(place_of: PlaceOf, values: int, least: int, is_mean: bool) -> Tables:
+        """Return the tables of windows.
+
+        Args:
+            place_of: the result's place among the numbers of a window.
+            values: how many a window has.
+            least: how many numbers a result needs.
+            is_mean: as in the class.
+        """
+        places = [place_of(count) if count >= least else None for count in range(values, -1, -1)]
+        last, first = _served(places, False), _served(places, True)
+        is_least = first[0] > last[0]
+        ranks = (first if is_least else last)[1]
+        lows, highs, shares = [], [], []
+        for lacks, place in enumerate(places):
+            ahead = lacks if is_least else 0
+            lows.append(NO_RANK if place is None else place.low + ahead)
+            highs.append(NO_RANK if place is None else place.high + ahead)
+            shares.append(0.0 if place is None or place.share is None else float(place.share))
+        rests = tuple(1 - share for share in shares)
+        return Tables(tuple(lows), tuple(highs), tuple(shares), rests, is_least, is_mean, ranks)
+
+
+def _served(places: Sequence[Place | None], is_least: bool) -> tuple[int, tuple[int, ...]]:
+    """Return how many values windows may lack so that few ranks serve them, and these ranks."""
+    ranks: dict[int, None] = {}
+    for lacks, place in enumerate(places):
+        if place is None:
+            continue
+        first = lacks if is_least else 0
+        wanted = dict.fromkeys([place.low + first, place.high + first])
+        if len(ranks.keys() | wanted.keys()) > _MOST_RANKS:
+            return lacks, tuple(ranks)
+        ranks |= wanted
+    return len(places), tuple(ranks)
 
 
 @dataclass(frozen=True)
@@ -268,23 +486,22 @@ def outside_of(function: str, dtype: str, cval: object) -> float:
     raise OperandError(f"{function}: cval must be a number that {dtype} has, got {cval!r}")
 
 
-def fold(sizes: Sequence[int], origins: Sequence[int] | None = None) -> Folded:
+def fold(sizes: Sequence[int], before: Sequence[int] | None = None) -> Folded:
     """Return the window of a kernel for the sizes along an array's last axes.
 
     Args:
         sizes: along the last axes, 1 or more each.
-        origins: of `origins_of`; None: 0 for each.
+        before: how many places before its value a window begins along each axis; None: size // 2.
 
     Raises:
         WindowError: sizes above 1 on axes that are not among three neighbouring ones.
 
     >>> fold((3, 5, 1))
     Folded(window=(1, 3, 5), before=(0, 1, 2), behind=1)
-    >>> fold((1, 9, 1, 1), (0, 4, 0, 0))
+    >>> fold((1, 9, 1, 1), (0, 8, 0, 0))
     Folded(window=(1, 9, 1), before=(0, 8, 0), behind=2)
     """
-    shifts = [0] * len(sizes) if origins is None else origins
-    before = [size // 2 + shift for size, shift in zip(sizes, shifts, strict=True)]
+    before = [size // 2 for size in sizes] if before is None else before
     wide = [axis for axis, size in enumerate(sizes) if size > 1] or [len(sizes) - 1]
     first, last = wide[0], wide[-1] + 1
     if last - first > 3:

@@ -9,7 +9,6 @@ from nsc.compiler.text import wrapped
 from nsc.contract.exact import ELEMENTS
 from nsc.contract.interface import REALS, function_name
 from nsc.contract.manifest import RelaxedManifest
-from nsc.contract.windows import window_name
 from nsc.errors import LoweringError
 from nsc.join.on_demand import exact_kernel_of
 from nsc.runtime.exact.windows import FilterKernel
@@ -75,10 +74,10 @@ def _relaxed(number: int, kernel: Kernel, dtypes: Collection[str]) -> dict[str, 
 
 def _filter(number: int, kernel: FilterKernel, dtypes: Collection[str]) -> dict[str, object]:
     source = kernel.source
-    planes, rows, columns = source.shape
+    planes, rows, columns = source.window.shape
     return {
         "number": number,
-        "window": window_name(source.shape, source.rank),
+        "window": source.window.key,
         "name": source.name,
         "text": _body(source.name, source.text),
         "planes": planes,

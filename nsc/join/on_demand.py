@@ -140,27 +140,15 @@ def selection_of(kernel: Kernel) -> Selection | None:
 
 
 @cache
-def filter_kind(window: Window, dtype: str, channels: int) -> Kind[FilterFunction]:
-    """Return the calls of the filter of a window, for a type of values and a number of channels."""
-    task = _filter_task(window, dtype, channels)
-    return Kind(task.kept, task.built, _filter_seconds(window.values), factor=10.0)
+def filter_kind(
+    window: Window, dtype: str, channels: int, may_miss: bool, peer: str = "NumPy"
+) -> Kind[FilterFunction]:
+    """Return the calls of the filter of a window, for a type of values and a number of channels.
 
-
-@cache
-def rolling_kind(
-    size: int, ranks: tuple[int, ...], dtype: str, has_bottleneck: bool
-) -> Kind[tuple[FilterFunction, ...]]:
-    """Return the calls of filters for ranks of windows along one axis; the peer is bottleneck or NumPy."""
-    tasks = [_filter_task(Window(1, 1, size, rank), dtype, channels=1) for rank in ranks]
-
-    def kept() -> tuple[FilterFunction, ...] | None:
-        found = [task.kept() for task in tasks]
-        return None if None in found else tuple(filter(None, found))
-
-    def built() -> tuple[FilterFunction, ...]:
-        return tuple(task.built() for task in tasks)
-
-    return Kind(kept, built, len(ranks) * _filter_seconds(size), 3.0 if has_bottleneck else 10.0)
+    may_miss says whether values may be missing. The peer is NumPy or bottleneck.
+    """
+    task = _filter_task(window, dtype, channels, may_miss)
+    return Kind(task.kept, task.built, _filter_seconds(window.values), 3.0 if peer == "bottleneck" else 10.0)
 
 
 @cache
@@ -205,16 +193,16 @@ def kernel_of_first_wires(spec: str, count: int) -> Kernel:
     return register_kernel(compile_again(network, proof, request).files)
 
 
-def _filter_task(window: Window, dtype: str, channels: int) -> _Task[FilterFunction]:
+def _filter_task(window: Window, dtype: str, channels: int, may_miss: bool) -> _Task[FilterFunction]:
     def load(library: Path, said: dict[str, Any]) -> FilterFunction:
         return FilterFunction.of_library(library=library, **said)
 
     def build() -> tuple[FilterFunction, Artifact, Mapping[str, Any]]:
         kernel = filter_kernel(window)
         said = {"name": kernel.source.name}
-        return kernel.function(dtype, channels), kernel.build(dtype, channels), said
+        return kernel.function(dtype, channels, may_miss), kernel.build(dtype, channels, may_miss), said
 
-    return _Task(("filter", window.shape, window.rank, dtype, channels), load, build)
+    return _Task(("filter", window.key, dtype, channels, may_miss), load, build)
 
 
 def _filter_seconds(values: int) -> float:

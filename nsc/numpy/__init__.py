@@ -24,7 +24,13 @@ from __future__ import annotations
 from nsc.contract.exact import MOST
 from nsc.join.choosing import prepare
 from nsc.numpy.calls import Sorted, get_num_threads, set_num_threads
-from nsc.numpy.filters import median_filter, rank_filter
+from nsc.numpy.filters import (
+    maximum_filter,
+    median_filter,
+    minimum_filter,
+    percentile_filter,
+    rank_filter,
+)
 from nsc.numpy.moving import Rolling, rolling
 from nsc.numpy.sorting import argsort, select, sort, topk
 from nsc.numpy.statistics import (
@@ -43,12 +49,15 @@ __all__ = [
     "Sorted",
     "argsort",
     "get_num_threads",
+    "maximum_filter",
     "median",
     "median_filter",
+    "minimum_filter",
     "nanmedian",
     "nanpercentile",
     "nanquantile",
     "percentile",
+    "percentile_filter",
     "prepare",
     "quantile",
     "rank_filter",

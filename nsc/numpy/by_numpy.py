@@ -1,4 +1,4 @@
-"""Sorting, selecting and filtering by NumPy, in vectorised steps, where no kernel is used.
+"""Sorting and selecting by NumPy, in vectorised steps, where no kernel is used.
 
 Kernels give the same results, but for signs: here a sort of values alone may leave -0 and 0 in any order.
 The functions small_… take small arrays that NumPy's own functions handle, and raise otherwise; see
@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from nsc.contract.windows import Mode
 from nsc.numpy.calls import Array, Sorted
 from nsc.numpy.rules import is_wide, mean_of_integers
 
@@ -25,8 +23,6 @@ Ranks = tuple[int, ...] | None
 _MOST_RUNS = 4
 # Fewer values are sorted by argsort. More are packed: a whole number holds a value and its place.
 _FEW = 256
-# Values of windows that are written out at a time.
-_WRITTEN = 1 << 22
 
 
 def sort_by_numpy(
@@ -179,86 +175,6 @@ def _keys(rows: Array) -> Array:
     bits ^= (bits >> 31) & np.int32(0x7FFFFFFF)
     np.copyto(bits, np.int32(0x7FFFFFFF), where=np.isnan(rows))
     return np.asarray(bits, np.int64)
-
-
-def filter_by_numpy(
-    x: Array, sizes: Sequence[int], before: Sequence[int], rank: int, mode: Mode, outside: Array
-) -> Array:
-    """Return the value of a rank of the window around each value.
-
-    Args:
-        x: an array with at least one value.
-        sizes, before: the window along each axis, and how many places before its value it begins.
-        rank: 0 the smallest.
-        mode, outside: the values outside of the array, and the value for the mode constant.
-    """
-    padded = np.ascontiguousarray(x)
-    for axis, (size, first) in enumerate(zip(sizes, before, strict=True)):
-        if size > 1:
-            padded = _extended(padded, axis, size, first, mode, outside)
-    volume = math.prod(sizes)
-    if rank in (0, volume - 1):
-        return extremes(padded, sizes, is_least=rank == 0)
-    windows = windows_of(padded, sizes)
-    values = np.empty(x.shape, x.dtype)
-    step = max(1, _WRITTEN // (math.prod(x.shape[1:]) * volume))
-    for start in range(0, len(x), step):
-        some = windows[start : start + step].copy()
-        rows = some.reshape(*some.shape[: x.ndim], volume)
-        rows.partition(rank, axis=-1)
-        values[start : start + step] = rows[..., rank]
-    return values
-
-
-def windows_of(x: Array, sizes: Sequence[int]) -> Array:
-    """Return all windows inside an array in C order; NumPy has a slower function for it."""
-    places = (length - size + 1 for length, size in zip(x.shape, sizes, strict=True))
-    windows: Array = np.ndarray((*places, *sizes), x.dtype, x, 0, (*x.strides, *x.strides))
-    return windows
-
-
-def _extended(x: Array, axis: int, size: int, before: int, mode: Mode, outside: Array) -> Array:
-    """Return an array extended along an axis by the values that windows of a size reach beyond its ends."""
-    extended: Array = x.take(_places(x.shape[axis], size, before, mode), axis)
-    if mode is Mode.CONSTANT:
-        ends = np.moveaxis(extended, axis, 0)
-        ends[:before] = outside
-        ends[len(ends) - (size - 1 - before) :] = outside
-    return np.ascontiguousarray(extended)
-
-
-@lru_cache(maxsize=64)
-def _places(length: int, size: int, before: int, mode: Mode) -> Array:
-    """Return the index of the value that stands at each place of an extended axis."""
-    places = np.arange(-before, length + size - 1 - before)
-    if mode is Mode.WRAP:
-        return places % length
-    if mode in (Mode.NEAREST, Mode.CONSTANT) or length == 1:
-        return places.clip(0, length - 1)
-    # A row and its reversal repeat; a mirrored row lacks both ends in the reversal.
-    period = 2 * length - (2 if mode is Mode.MIRROR else 0)
-    places %= period
-    return np.minimum(places, period - (0 if mode is Mode.MIRROR else 1) - places)
-
-
-def extremes(x: Array, sizes: Sequence[int], is_least: bool) -> Array:
-    """Return the least value of each window inside an array, or the greatest; NaN is larger than every
-    number.
-
-    Cost: a pass over the array for each bit of each size. Windows of 2, 4, 8 … values are each joined from
-    two halves. The wanted window is joined from two of these that overlap.
-    """
-    join = np.fmin if is_least else np.maximum
-    for axis, size in enumerate(sizes):
-        if size == 1:
-            continue
-        along = np.moveaxis(x, axis, 0)
-        width = 1
-        while 2 * width <= size:
-            along, width = join(along[:-width], along[width:]), 2 * width
-        rest = size - width
-        x = np.moveaxis(join(along[: len(along) - rest], along[rest:]) if rest else along, 0, axis)
-    return np.ascontiguousarray(x)
 
 
 def small_sort(array: Array, axis: int = -1) -> Array:

@@ -223,6 +223,18 @@ def check_out(function: str, out: object, shape: tuple[int, ...], dtype: np.dtyp
         raise OperandError(f"nsc.numpy.{function}: out must be a writable array of {shape}, got {found}")
 
 
+def check_mask(function: str, mask: Any, shape: tuple[int, ...]) -> None:
+    """Raise an error unless a mask, NumPy's or Dask's, is of bool and of an array's shape."""
+    if mask.dtype != bool:
+        raise OperandTypeError(
+            f"nsc.numpy.{function}: mask must be of bool, True for values that are missing, got {mask.dtype}"
+        )
+    if mask.shape != shape:
+        raise OperandError(
+            f"nsc.numpy.{function}: mask must have the array's shape {shape}, got {mask.shape}"
+        )
+
+
 def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype of indices that is asked for."""
     try:

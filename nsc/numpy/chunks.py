@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.calls import Array, axes_of, axis_of, is_chunked, keeps_axes, plain, read
+from nsc.numpy.calls import Array, axes_of, axis_of, check_mask, is_chunked, keeps_axes, plain, read
 from nsc.numpy.weights import check_shape
 
 Function = Callable[..., Any]
@@ -152,20 +152,40 @@ def by_windows(reach: Reach) -> Function:
     """Return a `by_samples` for filters: it calls them on blocks with the neighbours that windows reach."""
 
     def filtered(function: Function, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        import dask.array
+
         x, given = _arguments(function, args, options)
-        found = function(np.empty((0,) * x.ndim, x.dtype), **given)
+        mask, trial = given.pop("mask", None), np.empty((0,) * x.ndim, x.dtype)
+        found = function(trial, **given, **({} if mask is None else {"mask": trial.astype(bool)}))
         sides, goes_on = reach(x.ndim, given)
         x = x.rechunk({axis: _longer(x.chunks[axis], max(both)) for axis, both in enumerate(sides)})
         cut = [axis for axis, both in enumerate(sides) if max(both) and x.numblocks[axis] > 1]
-        return x.map_overlap(
-            partial(function, **given),
-            depth={axis: max(sides[axis]) if goes_on else sides[axis] for axis in cut},
-            boundary=dict.fromkeys(cut, "periodic" if goes_on else "none"),
+        depth = {axis: max(sides[axis]) if goes_on else sides[axis] for axis in cut}
+        arrays = [x] if mask is None else [x, _mask_of(function, mask, x)]
+        return dask.array.map_overlap(
+            partial(_filtered, function, given),
+            *arrays,
+            depth=[depth] * len(arrays),
+            boundary=[dict.fromkeys(cut, "periodic" if goes_on else "none")] * len(arrays),
             allow_rechunk=False,
             **_like(x.ndim, found.dtype),
         )
 
     return filtered
+
+
+def _mask_of(function: Function, mask: Any, x: Chunked) -> Chunked:
+    """Return a mask in the blocks of an array."""
+    import dask.array
+
+    name = function.__name__
+    laid = dask.array.asarray(mask if is_chunked(mask) else plain(name, mask, "mask"))
+    check_mask(name, laid, x.shape)
+    return laid.rechunk(x.chunks)
+
+
+def _filtered(function: Function, given: Mapping[str, Any], block: Array, *mask: Array) -> Any:
+    return function(block, **given, mask=mask[0]) if mask else function(block, **given)
 
 
 def _longer(lengths: tuple[int, ...], reach: int) -> tuple[int, ...]:

@@ -1,35 +1,99 @@
-"""Filters: the value of a rank of the window around each value, as in scipy.ndimage."""
+"""Filters: a result for the window around each value, as in scipy.ndimage."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nsc.arguments import whole, wholes
+from nsc.arguments import real, whole, wholes
 from nsc.contract.windows import (
     MODES,
-    MOST_CHANNELS,
-    Folded,
+    MOST_VALUES,
     Mode,
-    Window,
+    NanRule,
+    PlaceOf,
+    PlaceOfPercentile,
+    PlaceOfRank,
     check_mode,
-    fold,
+    check_nan,
+    least_of,
     origins_of,
     outside_of,
+    place_of,
+    place_of_median,
 )
-from nsc.errors import OperandTypeError, WindowError
-from nsc.join.choosing import serve
-from nsc.join.on_demand import filter_kind
-from nsc.numpy.by_numpy import filter_by_numpy
-from nsc.numpy.calls import NAMES, Array, public, read, some_of, thread_count
+from nsc.errors import OperandError, OperandTypeError, WindowError
+from nsc.numpy.calls import NAMES, Array, Axes, axes_of, check_mask, plain, public, read, thread_count
 from nsc.numpy.chunks import by_windows
-from nsc.runtime.devices.threads import parts_of, share_out
-from nsc.runtime.exact.windows import FilterFunction, Images
+from nsc.numpy.statistics import MEDIAN
+from nsc.numpy.windows import Numbers, Windows, windowed
+
+
+@dataclass(frozen=True)
+class _Box:
+    """The box around a window, along every axis of an array.
+
+    Attributes:
+        sizes: of the box.
+        before: how many places before its value it begins.
+        gaps: an array of these sizes, True at the places of the window; None: it has no gaps.
+    """
+
+    sizes: tuple[int, ...]
+    before: tuple[int, ...]
+    gaps: Array | None
+
+    @property
+    def values(self) -> int:
+        """How many values a window has."""
+        return math.prod(self.sizes) if self.gaps is None else int(np.count_nonzero(self.gaps))
+
+
+def _box(function: str, ndim: int, size: Any, footprint: Any, origin: Any, axes: Axes) -> _Box:
+    """Return the box of a call; errors as in `median_filter`."""
+    at = axes_of(function, axes, ndim)
+    if (size is None) == (footprint is None):
+        found = "neither" if size is None else "both"
+        raise WindowError(f"nsc.numpy.{function}: give a window by size or by footprint, got {found}")
+    places = None if footprint is None else _places(function, len(at), footprint)
+    sizes = _sizes(function, len(at), size) if places is None else places.shape
+    before = [size // 2 + shift for size, shift in zip(sizes, origins_of(sizes, origin), strict=True)]
+    if places is not None:  # without rows that lie behind all places and the value itself
+        spans = [
+            (min(first, found.min()), max(first, found.max()) + 1)
+            for first, found in zip(before, places.nonzero(), strict=True)
+        ]
+        places = places[tuple(slice(start, stop) for start, stop in spans)]
+        sizes, before = places.shape, [first - span[0] for first, span in zip(before, spans, strict=True)]
+        places = (
+            None
+            if places.all()
+            else np.expand_dims(
+                places.transpose(np.argsort(at)), tuple(axis for axis in range(ndim) if axis not in at)
+            )
+        )
+    by_axis = dict(zip(at, zip(sizes, before, strict=True), strict=True))
+    both = [by_axis.get(axis, (1, 0)) for axis in range(ndim)]
+    return _Box(tuple(size for size, _ in both), tuple(int(first) for _, first in both), places)
+
+
+def _places(function: str, ndim: int, footprint: Any) -> Array:
+    found = plain(function, footprint, "footprint").astype(bool)
+    if found.ndim != ndim:
+        raise WindowError(
+            f"nsc.numpy.{function}: footprint must have an axis for each of the {ndim} axes, got shape "
+            f"{found.shape}"
+        )
+    if not found.any():
+        raise WindowError(f"nsc.numpy.{function}: footprint has no place: set one or more of its values")
+    return found
 
 
 def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
@@ -38,7 +102,7 @@ def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
     if one is not None and not 1 <= ndim <= 3:
         raise WindowError(
             f"nsc.numpy.{function}: one size is for 1 to 3 axes, the array has {ndim}: give a size for "
-            "each axis, 1 for those along which nothing is mixed"
+            "each axis, 1 for those along which nothing is mixed, or name axes"
         )
     if not listed or min(listed) < 1 or len(listed) > ndim:
         raise WindowError(
@@ -56,163 +120,344 @@ def _sizes(function: str, ndim: int, size: Any) -> tuple[int, ...]:
 
 def _reach(ndim: int, options: Mapping[str, Any]) -> tuple[list[tuple[int, int]], bool]:
     """Return how far windows reach along each axis, and whether they go on at the other end."""
-    sizes = _sizes("filter", ndim, options["size"])
-    before = _before(sizes, origins_of(sizes, options["origin"]))
-    sides = [(first, size - 1 - first) for size, first in zip(sizes, before, strict=True)]
+    box = _box("filter", ndim, options["size"], options["footprint"], options["origin"], options["axes"])
+    sides = [(first, size - 1 - first) for size, first in zip(box.sizes, box.before, strict=True)]
     return sides, options["mode"] == "wrap"
-
-
-def _before(sizes: tuple[int, ...], origins: tuple[int, ...]) -> list[int]:
-    """Return how many places before its value a window begins along each axis."""
-    return [size // 2 + origin for size, origin in zip(sizes, origins, strict=True)]
 
 
 @public(by_windows(_reach))
 def median_filter(
     array: ArrayLike,
-    size: Any,
+    size: Any = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: Any = 0,
     *,
+    footprint: ArrayLike | None = None,
+    axes: Axes = None,
+    nan: NanRule = "largest",
+    mask: ArrayLike | None = None,
+    min_count: int | None = None,
     workers: int | None = None,
 ) -> Array:
     """Return the median of the window around each value, as scipy.ndimage.median_filter.
 
     One size is for all axes, as in scipy: `median_filter(rgb, 3)` of a rows × columns × 3 image mixes the
-    colours. To mix some axes alone, give a size for each axis, with 1 for the others: (3, 3, 1) for colours
-    that lie last, (1, 3, 3) for a batch of grey images. With `mode="nearest"` the results equal
-    cv2.medianBlur's.
+    colours. To mix some axes alone, name them, as `axes=(0, 1)`, or give a size for each axis, with 1 for
+    the others: (3, 3, 1). With `mode="nearest"` the results equal cv2.medianBlur's.
 
     Args:
-        array: of one to three axes, or of any number if `size` has several numbers; types as in `sort`.
-        size: of the window, a number for each axis, or one for all axes; at most three are above 1, and the
-            window has at most 225 values. It covers i - size // 2 … i - size // 2 + size - 1. If it has an
-            even number of values, the result is the upper of the two middle ones, as in scipy, and not
-            their mean, as in NumPy.
-        mode: the values outside of the array: reflect, nearest, mirror, wrap or constant.
-        cval: the value outside, for the mode constant.
-        origin: how many places earlier the window begins, one number for all sizes, or a number for each
-            size. With (size - 1) // 2 the window ends at i: along time it looks back alone.
+        array: of one to three axes, or of any number if `size` or `axes` say which are mixed; types as in
+            `sort`.
+        size: of the window, a number for each axis, or one for all. It covers i - size // 2 …
+            i - size // 2 + size - 1.
+        mode: the values outside of the array: reflect, nearest, mirror, wrap or constant. With shrink there
+            are none: windows are cut at the border.
+        cval: the value outside, for the mode constant. Also the result for integers whose window has fewer
+            numbers than `min_count`.
+        origin: how many places earlier the window begins, one number for all axes, or a number for each.
+            With (size - 1) // 2 the window ends at i: along time it looks back alone.
+        footprint: in place of a size, an array whose true values are the window's places, as scipy takes it.
+        axes: the axes of the window; None: all.
+        nan: what NaN in a window means:
+
+            - largest: NaN is larger than every number.
+            - propagate: a window with NaN gives NaN.
+            - ignore: NaN is missing, as in nanmedian.
+            - keep: as ignore, and NaN and masked values stay as they are.
+        mask: an array of the same shape, True for values that are missing.
+        min_count: how many numbers a window must have where values may be missing; None: 1. Floats with
+            fewer become NaN.
         workers: the most threads, or -1; None: as many as `get_num_threads` returns.
+
+    The median of an even number of values is the upper of the two middle ones, as in scipy. Where values of
+    floating-point types may be missing (`nan="ignore"` or "keep", a mask, `mode="shrink"`), it is their mean,
+    as in nanmedian.
 
     Raises:
         WindowError: no such window, or an origin that moves the window off i.
-        OperandTypeError: a type that is not served.
-        OperandError: no such mode, or a cval that the type does not have; workers neither positive nor -1.
+        OperandTypeError: a type that is not served, or an argument of another type.
+        OperandError: no such mode or rule; a cval that the type does not have; a mask of another shape; a
+            min_count that no window has; workers neither positive nor -1.
 
-    Cost: up to 32 channels behind the window are filtered where they lie, by a kernel that is built for their
-    number. More channels are copied first, and so are arrays whose window axes lie further apart.
+    Cost: windows of up to 225 values have kernels, which share work between neighbours. NumPy sorts larger
+    ones, and a warning says so. Up to 32 channels behind the window are filtered where they lie. More are
+    copied first, and so are arrays whose window axes lie further apart. Missing values take 1.2 to 2 times
+    as long while windows lack few, and much longer where most lack more than three.
 
     >>> median_filter([[1, 9, 3], [4, 5, 6], [7, 8, 2]], 3)[1, 1]
     np.int64(5)
     >>> median_filter([7, 1, 2, 9, 9], 3, origin=1)  # of a value and the two before it
     array([7, 7, 2, 2, 9])
+    >>> median_filter([1.0, np.nan, 5.0, 2.0], 3, mode="shrink", nan="ignore")
+    array([1. , 3. , 3.5, 3.5])
     """
-    return _filter("median_filter", array, None, size, mode, cval, origin, workers)
+    return _filter(
+        "median_filter",
+        array,
+        None,
+        (size, footprint, origin, axes),
+        (mode, cval),
+        (nan, mask, min_count),
+        workers,
+    )
 
 
 @public(by_windows(_reach))
 def rank_filter(
     array: ArrayLike,
     rank: int,
-    size: Any,
+    size: Any = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: Any = 0,
     *,
+    footprint: ArrayLike | None = None,
+    axes: Axes = None,
+    nan: NanRule = "largest",
+    mask: ArrayLike | None = None,
+    min_count: int | None = None,
     workers: int | None = None,
 ) -> Array:
     """Return the value of a rank of the window around each value, as scipy.ndimage.rank_filter.
 
     Args:
-        rank: 0 the smallest, -1 the largest.
-        array, size, mode, cval, origin, workers: as in `median_filter`, and so are the errors.
+        rank: 0 the smallest, -1 the largest. Where values are missing, a rank below the middle counts from
+            the smallest number, one above it from the largest, and the middle is the median. A window that
+            has too few numbers gives NaN, or cval for integers.
+        array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers: as in
+            `median_filter`, and so are the errors.
 
     >>> rank_filter([5, 1, 4], 0, 3)
     array([1, 1, 1])
     """
-    if whole(rank) is None:
+    number = whole(rank)
+    if number is None:
         raise OperandTypeError(f"nsc.numpy.rank_filter: rank must be an integer, got {rank!r}")
-    return _filter("rank_filter", array, rank, size, mode, cval, origin, workers)
+    return _filter(
+        "rank_filter",
+        array,
+        number,
+        (size, footprint, origin, axes),
+        (mode, cval),
+        (nan, mask, min_count),
+        workers,
+    )
+
+
+@public(by_windows(_reach))
+def percentile_filter(
+    array: ArrayLike,
+    percentile: float,
+    size: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    footprint: ArrayLike | None = None,
+    axes: Axes = None,
+    nan: NanRule = "largest",
+    mask: ArrayLike | None = None,
+    min_count: int | None = None,
+    workers: int | None = None,
+) -> Array:
+    """Return a percentile of the window around each value, as scipy.ndimage.percentile_filter.
+
+    The result is the value of rank count * percentile / 100, rounded down, of the window's numbers; for 100
+    the largest.
+
+    Args:
+        percentile: in -100 … 100; negative ones count from 100.
+        array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers: as in
+            `median_filter`, and so are the errors.
+
+    >>> percentile_filter([5, 1, 4, 2], 80, 3)
+    array([5, 5, 4, 4])
+    """
+    number = real(percentile)
+    if number is None or not -100 <= number <= 100:
+        raise OperandError(
+            f"nsc.numpy.percentile_filter: percentile must be a number in -100 … 100, got {percentile!r}"
+        )
+    place = PlaceOfPercentile(number + 100 if number < 0 else number)
+    return _filter(
+        "percentile_filter",
+        array,
+        place,
+        (size, footprint, origin, axes),
+        (mode, cval),
+        (nan, mask, min_count),
+        workers,
+    )
+
+
+@public(by_windows(_reach))
+def minimum_filter(
+    array: ArrayLike,
+    size: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    footprint: ArrayLike | None = None,
+    axes: Axes = None,
+    nan: NanRule = "largest",
+    mask: ArrayLike | None = None,
+    min_count: int | None = None,
+    workers: int | None = None,
+) -> Array:
+    """Return the least value of the window around each value, as scipy.ndimage.minimum_filter.
+
+    Args:
+        array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers: as in
+            `median_filter`, and so are the errors.
+
+    >>> minimum_filter([5, 1, 4, 2], 3)
+    array([1, 1, 1, 2])
+    """
+    return _filter(
+        "minimum_filter",
+        array,
+        0,
+        (size, footprint, origin, axes),
+        (mode, cval),
+        (nan, mask, min_count),
+        workers,
+    )
+
+
+@public(by_windows(_reach))
+def maximum_filter(
+    array: ArrayLike,
+    size: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    footprint: ArrayLike | None = None,
+    axes: Axes = None,
+    nan: NanRule = "largest",
+    mask: ArrayLike | None = None,
+    min_count: int | None = None,
+    workers: int | None = None,
+) -> Array:
+    """Return the greatest value of the window around each value, as scipy.ndimage.maximum_filter.
+
+    Args:
+        array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers: as in
+            `median_filter`, and so are the errors.
+
+    >>> maximum_filter([5, 1, 4, 2], 3)
+    array([5, 5, 4, 4])
+    """
+    return _filter(
+        "maximum_filter",
+        array,
+        -1,
+        (size, footprint, origin, axes),
+        (mode, cval),
+        (nan, mask, min_count),
+        workers,
+    )
 
 
 def _filter(
     function: str,
     array: ArrayLike,
-    rank: int | None,
-    size: Any,
-    mode: str,
-    cval: float,
-    origin: Any,
+    selected: int | PlaceOfPercentile | None,
+    window: tuple[Any, ArrayLike | None, Any, Axes],
+    border: tuple[str, float],
+    missing: tuple[str, ArrayLike | None, int | None],
     workers: int | None,
 ) -> Array:
-    x = read(function, array)
-    threads = thread_count(function, workers, x.size)
-    name = f"nsc.numpy.{function}"
+    """Filter as `median_filter`; selected: a rank, a percentile, or None for the median."""
+    x, name = read(function, array), f"nsc.numpy.{function}"
+    threads, (mode, cval), (nan, given, least) = thread_count(function, workers, x.size), border, missing
     check_mode(name, mode)
-    sizes = _sizes(function, x.ndim, size)
-    origins = origins_of(sizes, origin)
-    outside = np.array(outside_of(name, NAMES[x.dtype], cval), x.dtype)
-    axes = _axes(x.shape, sizes, origins)
-    shape, is_moved = x.shape, axes != sorted(axes)
-    if is_moved:
-        x = x.transpose(axes)
-        sizes, origins = (tuple(numbers[axis] for axis in axes) for numbers in (sizes, origins))
-    folded, before = _fold(sizes, origins), _before(sizes, origins)
-    window = _upper_median(folded.window) if rank is None else Window.of(folded.window, rank)
+    check_nan(name, nan)
+    box = _box(function, x.ndim, *window)
+    mask, has_nan = _mask(function, given, x.shape), x.dtype.kind == "f"
+    skips_nan = has_nan and nan in ("ignore", "keep")
+    may_miss = skips_nan or mask is not None or mode == "shrink"
+    if isinstance(selected, PlaceOfPercentile):
+        place: PlaceOf = selected
+    else:
+        place = place_of(_rank(name, selected, box.values), box.values, may_miss and has_nan)
+    is_mean = place is place_of_median
+    # Means of float16 are rounded once, from float32.
+    wide = x.astype(np.float32) if is_mean and x.dtype == np.float16 else x
+    outside = np.array(outside_of(name, NAMES[x.dtype], cval), wide.dtype)
+    windows = Windows(box.sizes, box.before, box.gaps, MODES[mode], outside, place, MEDIAN.join, is_mean)
+    count = least_of(name, least, box.values, may_miss)
+    if may_miss:
+        none = np.array(np.nan, wide.dtype) if has_nan else outside
+        windows = replace(windows, numbers=Numbers(mask, skips_nan, count, none))
     if not x.size:
-        return np.empty(shape, x.dtype)
-
-    def by_numpy(x: Array) -> Array:
-        return filter_by_numpy(x, sizes, before, window.rank, MODES[mode], outside)
-
-    values = serve(
-        lambda: filter_kind(window, NAMES[x.dtype], Images.without_gaps(x.shape, folded).channels),
-        x.size,
-        x.size * window.values,
-        lambda kernel: by_kernel(kernel, x, folded, MODES[mode], outside, threads) if kernel else by_numpy(x),
-        lambda share: by_numpy(some_of(x, share)).size,
-    )
-    return np.ascontiguousarray(values.transpose(np.argsort(axes))) if is_moved else values
-
-
-def _axes(shape: tuple[int, ...], sizes: tuple[int, ...], origins: tuple[int, ...]) -> list[int]:
-    """Return the order in which kernels read an array's axes: as they are, or with the window's axes last."""
-    wide = [axis for axis, size in enumerate(sizes) if size > 1]
-    if not wide or wide[-1] - wide[0] < 3:
-        folded = _fold(sizes, origins)
-        if folded.is_column or math.prod(shape[len(shape) - folded.behind :]) <= MOST_CHANNELS:
-            return [*range(len(shape))]
-    return [*(axis for axis in range(len(shape)) if axis not in wide), *wide]
-
-
-def by_kernel(
-    kernel: FilterFunction, x: Array, folded: Folded, mode: Mode, outside: Array, threads: int
-) -> Array:
-    """Return the values of a filter's rank in the window around each value.
-
-    Args:
-        kernel: for the array's type and the channels of its images.
-        x: an array with at least one value.
-        folded: the window.
-        mode, outside: the values outside of the array, and the value for the mode constant.
-        threads: how many at most.
-    """
-    lying, values = np.ascontiguousarray(x), np.empty(x.shape, x.dtype)
-    images = Images.without_gaps(x.shape, folded)
-
-    def do(part: int, parts: int) -> None:
-        addresses = lying.ctypes.data, images, folded.before, values.ctypes.data
-        kernel.call(*addresses, mode, outside.ctypes.data, part=part, parts=parts)
-
-    share_out(do, threads, parts_of(threads, x.nbytes * math.prod(folded.window)))
+        return np.empty_like(x)
+    values = windowed(name, wide, windows, threads, _scipys(wide, windows)).astype(x.dtype, copy=False)
+    if has_nan and nan in ("propagate", "keep"):
+        is_nan = np.isnan(x) if mask is None else np.isnan(x) & ~mask
+        if nan == "propagate" and (is_nan.any() or outside != outside):
+            values[_spread(name, is_nan, windows, threads)] = np.nan
+    if nan == "keep":
+        kept = mask if not has_nan else np.isnan(x) if mask is None else np.isnan(x) | mask
+        np.copyto(values, x, where=False if kept is None else kept)
     return values
 
 
+def _mask(function: str, mask: ArrayLike | None, shape: tuple[int, ...]) -> Array | None:
+    if mask is None:
+        return None
+    given = plain(function, mask, "mask")
+    check_mask(function, given, shape)
+    return given
+
+
+def _rank(name: str, rank: int | None, count: int) -> int | None:
+    """Return a rank from 0 on; None for the median."""
+    if rank is None or 0 <= rank < count:
+        return rank
+    if not -count <= rank < 0:
+        raise WindowError(
+            f"{name}: rank of a window of {count} values must be in {-count} … {count - 1}, 0 the smallest, "
+            f"got {rank}"
+        )
+    return rank + count
+
+
+def _spread(name: str, is_nan: Array, windows: Windows, threads: int) -> Array:
+    """Return whether the window around each value has a NaN."""
+    shrinks = windows.mode is Mode.SHRINK
+    outside = np.array(bool(windows.outside != windows.outside))
+    numbers = Numbers(None, False, 1, np.array(False)) if shrinks else None
+    found = replace(
+        windows, outside=outside, place_of=PlaceOfRank(-1), join=None, is_mean=False, numbers=numbers
+    )
+    return windowed(name, is_nan, found, threads)
+
+
+def _scipys(x: Array, windows: Windows) -> Callable[[Array], Array] | None:
+    """Return scipy's filter for long windows along one axis, which it slides; None: others are NumPy's."""
+    is_plain = windows.numbers is None and windows.gaps is None and x.ndim == 1 and windows.values <= x.size
+    # Scipy has no rule for NaN, and no whole numbers above int64's.
+    is_long = windows.values > MOST_VALUES and not windows.is_extreme
+    if not is_long or not is_plain or x.dtype == np.uint64 or not _has_scipy():
+        return None
+    if x.dtype.kind == "f" and np.isnan(x).any():
+        return None
+    from scipy import ndimage
+
+    (size,), (before,) = windows.sizes, windows.before
+    return partial(
+        ndimage.rank_filter,
+        rank=windows.tables.low[0],
+        size=size,
+        mode=windows.mode.name.lower(),
+        cval=windows.outside[()],
+        origin=before - size // 2,
+    )
+
+
 @cache
-def _upper_median(sizes: tuple[int, int, int]) -> Window:
-    return Window.of(sizes, math.prod(sizes) // 2)
-
-
-_fold = cache(fold)
+def _has_scipy() -> bool:
+    return importlib.util.find_spec("scipy") is not None

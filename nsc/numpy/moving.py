@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import flag, whole
-from nsc.contract.exact import MOST
-from nsc.contract.windows import MOST_VALUES, Mode, fold
+from nsc.contract.windows import MOST_VALUES, Mode, place_of_median
 from nsc.errors import OperandError, OperandTypeError
-from nsc.join.choosing import Kind, serve
-from nsc.join.on_demand import exact_kind, rolling_kind
-from nsc.numpy.by_numpy import extremes, windows_of
-from nsc.numpy.calls import NAMES, Array, axis_of, is_chunked, public, read, thread_count
+from nsc.numpy.calls import Array, axis_of, is_chunked, public, read, thread_count
 from nsc.numpy.chunks import by_windows, read_chunked
-from nsc.numpy.filters import by_kernel
 from nsc.numpy.rules import Rule, levels_of, rule_of
-from nsc.numpy.samples import Statistic, each_block
-from nsc.numpy.statistics import MEDIAN, at_place, float_of, of_numbers
-from nsc.runtime.exact.kernel import ExactFunction
-from nsc.runtime.exact.windows import FilterFunction
+from nsc.numpy.statistics import MEDIAN, at_place, float_of
+from nsc.numpy.windows import Numbers, Windows, extremes, windowed
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15
-# Pandas, if it is installed, selects from larger windows faster than NumPy, which writes each window out.
-_MOST_BY_NUMPY = 32
 
 
 class Rolling:
@@ -173,7 +164,8 @@ class _Windows:
         return float_of(self.rows)
 
     def median(self) -> Array:
-        return self._by_rule(MEDIAN, _bottleneck() is not None)
+        by_peer = partial(self._by_bottleneck, "move_median") if _bottleneck() else None
+        return self._by_rule(MEDIAN, by_peer)
 
     def min(self) -> Array:
         return self._extremes("move_min", np.inf, is_least=True)
@@ -182,7 +174,11 @@ class _Windows:
         return self._extremes("move_max", -np.inf, is_least=False)
 
     def quantile(self, level: Array, method: str) -> Array:
-        return self._by_rule(rule_of(self.dtype, level, method, is_weak=True)[1], False)
+        rule = rule_of(self.dtype, level, method, is_weak=True)[1]
+        has_peer = self.window > MOST_VALUES and self.least == self.window and not self.ahead and _pandas()
+        # Pandas takes infinite values for missing ones.
+        by_peer = partial(self._by_pandas, rule) if has_peer and np.isfinite(self.rows).all() else None
+        return self._by_rule(rule, by_peer)
 
     def rank(self) -> Array:
         padded, columns = self._padded(), self.rows.shape[1]
@@ -205,7 +201,7 @@ class _Windows:
     def _extremes(self, peer: str, beyond: float, is_least: bool) -> Array:
         """Return the least or the greatest numbers of windows, where `beyond` stands for NaN."""
         if _bottleneck():
-            return self._by_bottleneck(peer)
+            return self._by_bottleneck(peer, self.rows).astype(self.dtype, copy=False)
         padded, columns, window = self._padded(), self.rows.shape[1], self.window
         results = np.empty(self.rows.shape, padded.dtype)
         step = max(1, _PASS // max(1, columns))
@@ -218,111 +214,51 @@ class _Windows:
             found[window - missing[:, window - 1 :] < self.least] = np.nan
         return results
 
-    def _by_rule(self, rule: Rule, has_peer: bool) -> Array:
-        """Return the statistic of all windows, by bottleneck if `has_peer` until a kernel is used."""
-        has_nan = self.rows.dtype.kind == "f" and bool(np.isnan(self.rows).any())
-        if has_nan and not has_peer:
-            return self._sorted(rule)
+    def _by_rule(self, rule: Rule, by_peer: Callable[[Array], Array] | None) -> Array:
+        """Return the statistic of all windows, by a kernel or by a peer."""
+        # Means of types of 16 bits or fewer are exact in float32.
+        is_short = self.rows.dtype.itemsize <= 2 and (rule is MEDIAN or self.dtype == np.float16)
+        wide = np.dtype(np.float32) if is_short else self.dtype
+        rows = self.rows.astype(wide, copy=False)
+        windows = Windows(
+            (1, self.window),
+            (0, self.before),
+            None,
+            Mode.SHRINK,
+            np.zeros((), wide),
+            place_of_median if rule is MEDIAN else lambda count: rule.places(count)[0] if count else None,
+            rule.join,
+            rule is MEDIAN,
+            Numbers(None, True, self.least, np.array(np.nan, wide)),
+        )
+        return windowed("nsc.numpy.rolling", rows, windows, self.threads, by_peer).astype(
+            self.dtype, copy=False
+        )
+
+    def _by_pandas(self, rule: Rule, rows: Array) -> Array:
+        """Return the statistic of windows of numbers, all in the rows, by pandas."""
         place = rule.places(self.window)[0]
-        ranks = tuple(sorted({place.low, place.high}))
+        rolling = _pandas().DataFrame(rows.T).rolling(self.window)
+        low, high = (
+            rolling.quantile(rank / (self.window - 1), interpolation="nearest")
+            .to_numpy()
+            .T.astype(rows.dtype)
+            for rank in (place.low, place.high)
+        )
+        with np.errstate(all="ignore"):
+            return at_place(rule, place, low, high)
 
-        def find() -> Kind[Any] | None:
-            if self.window > (MOST if has_nan else MOST_VALUES):
-                return None
-            if has_nan:
-                return exact_kind(self.window, None, self.dtype.name, False, "bottleneck")
-            return rolling_kind(self.window, ranks, NAMES[self.rows.dtype], has_peer)
-
-        def by_peer(windows: _Windows) -> Array:
-            if has_peer:
-                return windows._by_bottleneck("move_median")
-            return windows._joined(rule, windows._by_peer)
-
-        def call(kernel: Any) -> Array:
-            if kernel is None:
-                return by_peer(self)
-            if has_nan:
-                return self._sorted(rule, kernel)
-            return self._filtered(rule, ranks, kernel)
-
-        count = self.rows.size
-        return serve(find, count, count * self.window, call, lambda share: by_peer(self._some(share)).size)
-
-    def _some(self, share: float) -> _Windows:
-        """Return the windows of about a share of the values."""
-        _outer, columns = self.rows.shape
-        count = int(share * self.rows.size)
-        if count >= columns:
-            return replace(self, rows=self.rows[: count // columns])
-        return replace(self, rows=self.rows[:1, : max(count, 4 * self.window)])
-
-    def _joined(self, rule: Rule, values_at: Callable[[int], Array]) -> Array:
-        """Return the statistic of windows of numbers; `values_at` gives values of windows inside the rows."""
-        columns = self.rows.shape[1]
-        results = np.full(self.rows.shape, np.nan, self.dtype)
-        first, stop = min(columns, self.before), max(self.before, columns - self.ahead)
-        if columns >= self.window:
-            place = rule.places(self.window)[0]
-            values = {rank: values_at(rank) for rank in {place.low, place.high}}
-            with np.errstate(all="ignore"):
-                results[:, first:stop] = at_place(rule, place, values[place.low], values[place.high])
-        if self.least < self.window:
-            for part in (slice(0, first), slice(stop, columns)):
-                results[:, part] = self._sorted(rule, part=part)
-        return results
-
-    def _filtered(self, rule: Rule, ranks: Sequence[int], filters: Sequence[FilterFunction]) -> Array:
-        """Return the statistic of windows of numbers by a filter for each rank."""
-        first = self.window // 2
-        inside = slice(first, first + self.rows.shape[1] - self.window + 1)
-        folded, outside = fold((1, self.window)), np.zeros((), self.rows.dtype)
-
-        def values_at(rank: int) -> Array:
-            filter_ = filters[ranks.index(rank)]
-            values = by_kernel(filter_, self.rows, folded, Mode.NEAREST, outside, self.threads)
-            found: Array = values[:, inside]
-            return found
-
-        return self._joined(rule, values_at)
-
-    def _by_peer(self, rank: int) -> Array:
-        """Return the values of a rank in the windows inside the rows; pandas finds them for large windows."""
-        rows, window = self.rows, self.window
-        # Pandas takes infinite values for missing ones.
-        if window > _MOST_BY_NUMPY and _pandas() and np.isfinite(rows).all():
-            rolling = _pandas().DataFrame(rows.T).rolling(window)
-            found = rolling.quantile(rank / (window - 1), interpolation="nearest").to_numpy()
-            return np.ascontiguousarray(found[window - 1 :].T)
-        found = np.empty((len(rows), rows.shape[1] - window + 1), rows.dtype)
-        for row, result in zip(rows, found, strict=True):
-            windows = windows_of(row, (window,))
-            for start in range(0, len(windows), max(1, _PASS // window)):
-                part = windows[start : start + max(1, _PASS // window)]
-                result[start : start + len(part)] = np.partition(part, rank, axis=-1)[:, rank]
-        return found
-
-    def _by_bottleneck(self, name: str) -> Array:
+    def _by_bottleneck(self, name: str, rows: Array) -> Array:
         """Return a statistic of all windows by bottleneck, which counts numbers as `least` does."""
         dtype = self.dtype
-        rows = self.rows.astype(np.float32 if dtype == np.float16 else dtype, copy=False)
+        rows = rows.astype(np.float32 if dtype == np.float16 else dtype, copy=False)
         if self.ahead:
             padded = np.full((len(rows), rows.shape[1] + self.ahead), np.nan, rows.dtype)
             padded[:, : rows.shape[1]] = rows
             rows = padded
         move = getattr(_bottleneck(), name)
         found: Array = move(rows, self.window, min_count=self.least, axis=1)
-        return found[:, self.ahead :].astype(dtype, copy=False)
-
-    def _sorted(self, rule: Rule, kernel: ExactFunction | None = None, part: slice = slice(None)) -> Array:
-        """Return the statistic of the numbers of some windows, each sorted by itself; see `each_block`."""
-        windows = np.lib.stride_tricks.sliding_window_view(self._padded(), self.window, axis=1)[:, part]
-        outer, count, _ = windows.shape
-        results = np.empty((1, outer, count), self.dtype)
-        if results.size:
-            statistic = Statistic(lambda block: of_numbers(block.values, rule, self.least))
-            each_block(windows.swapaxes(1, 2), statistic, results, self.threads, kernel)
-        found: Array = results[0]
-        return found
+        return found[:, self.ahead :]
 
     def _padded(self) -> Array:
         """Return the rows with NaN added at both ends, as far as windows reach."""

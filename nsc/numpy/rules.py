@@ -17,27 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name
+from nsc.contract.windows import Place
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.calls import Array, plain
 
 # Takes a number of values and a quantile. Returns a position among the ranks 0 … count - 1 or outside.
 Position = Callable[[int, Any], Any]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a result lies among the values of a sample in ascending order.
-
-    Attributes:
-        low, high: the ranks on both sides.
-        share: how far the result lies from the value at `low`, as a part of the distance to the value at
-            `high`. A float takes the type of the values, a number of NumPy keeps its own type. None: the
-            result is the value at `low`.
-    """
-
-    low: int
-    high: int
-    share: Any = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import real
+from nsc.contract.windows import Place
 from nsc.errors import OperandError
 from nsc.numpy.by_numpy import small_median, small_nanmedian, small_percentile, small_quantile
 from nsc.numpy.calls import (
@@ -29,7 +30,7 @@ from nsc.numpy.calls import (
     thread_count,
 )
 from nsc.numpy.chunks import by_samples
-from nsc.numpy.rules import Place, Rule, is_wide, levels_of, mean, mean_of_integers, rule_of
+from nsc.numpy.rules import Rule, is_wide, levels_of, mean, mean_of_integers, rule_of
 from nsc.numpy.samples import Samples, SortedBlock, Statistic, each_block
 from nsc.numpy.weights import (
     Weighted,

@@ -11,7 +11,16 @@ import torch
 from torch import Tensor
 
 from nsc.contract.manifest import digest
-from nsc.contract.windows import MODES, MOST_CHANNELS, Folded, Window, fold, window_name
+from nsc.contract.windows import (
+    MODES,
+    MOST_CHANNELS,
+    NO_RANK,
+    Folded,
+    PlaceOfRank,
+    Tables,
+    Window,
+    fold,
+)
 from nsc.errors import ToolchainError
 from nsc.join.on_demand import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
@@ -19,7 +28,7 @@ from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.relaxed import dense
 from nsc.runtime.dispatch.ways import PLAIN, is_written_out, way_of
-from nsc.runtime.exact.windows import FilterKernel, Images
+from nsc.runtime.exact.windows import FilterKernel, Images, Missing
 from nsc.runtime.relaxed.devices import DEVICES
 
 # The window and the kernel of each loaded package, by the name that `keep` returned.
@@ -32,9 +41,26 @@ def keep(window: Window, kernel: FilterKernel) -> str:
     Compiled and exported programs hold the name. It states the window, so a process that has not loaded the
     package compiles a kernel for it.
     """
-    key = f"{window_name(window.shape, window.rank)}@{digest(kernel.source.text)[:16]}"
+    key = f"{window.key}@{digest(kernel.source.text)[:16]}"
     _loaded.setdefault(key, (window, kernel))
     return key
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Which pixels of a window count as numbers; the others are missing.
+
+    Attributes:
+        mask: a tensor of the images' shape, True for missing pixels; None: there are none.
+        skips_nan: whether NaN is missing.
+        tables: which pixels results are made of, for each number of pixels that a window may lack.
+        none: the value of a window without a result.
+    """
+
+    mask: Tensor | None
+    skips_nan: bool
+    tables: Tables
+    none: float
 
 
 @dataclass(frozen=True)
@@ -42,34 +68,50 @@ class Windows:
     """The windows of all pixels of an image.
 
     Attributes:
-        sizes: the sizes of a window, along the last axes.
-        origin: how many pixels earlier a window begins along each axis, as in scipy.ndimage.
+        sizes: the sizes of a window's box, along the last axes.
+        origin: how many pixels earlier a box begins along each axis, as in scipy.ndimage.
         mode, cval: which values stand outside of the image.
+        places: the window's places in the box; none if it has no gaps.
+        numbers: which pixels count; None: all do.
     """
 
     sizes: tuple[int, ...]
     origin: tuple[int, ...]
     mode: str
     cval: float
+    places: tuple[int, ...] = ()
+    numbers: Numbers | None = None
 
     @property
     def axes(self) -> int:
         """How many axes an image has: the last ones."""
         return len(self.sizes)
 
+    @property
+    def folded(self) -> Folded:
+        """The box as a kernel has it."""
+        before = [size // 2 + origin for size, origin in zip(self.sizes, self.origin, strict=True)]
+        return fold(self.sizes, before)
+
+    def moved(self, source: Any, destination: Any) -> Windows:
+        """Return the windows of images whose axes outside of the box are moved, as by Tensor.movedim."""
+        if self.numbers is None or self.numbers.mask is None:
+            return self
+        mask = self.numbers.mask.movedim(source, destination)
+        return replace(self, numbers=replace(self.numbers, mask=mask))
+
 
 def _windows(x: Tensor, key: str, mode: str, cval: float, whole_cval: int, origin: Sequence[int]) -> Windows:
     """Return the windows that the arguments of `nsc::filter` name."""
     outside = cval if x.is_floating_point() else whole_cval
-    return Windows(_window_of(key).sizes, tuple(origin), mode, outside)
+    window = _window_of(key)
+    return Windows(window.sizes, tuple(origin), mode, outside, window.places)
 
 
 def _window_of(key: str) -> Window:
     if key in _loaded:
         return _loaded[key][0]
-    size, rank = key.partition("@")[0].split(":")
-    planes, rows, columns = map(int, size.split("x"))
-    return Window(planes, rows, columns, int(rank))
+    return Window.of_key(key.partition("@")[0])
 
 
 def find_filter(key: str) -> FilterKernel:
@@ -82,7 +124,7 @@ def filter_images(x: Tensor, key: str, windows: Windows) -> Tensor:
     if way_of(x) is PLAIN:
         needs_gradient = x.requires_grad and torch.is_grad_enabled()
         return (apply_filter if needs_gradient else _filtered)(x, key, windows)
-    if is_written_out():
+    if is_written_out() or windows.numbers is not None:
         return by_windows(x, windows, _window_of(key).rank)
     # Operators of torch's stable ABI take no Scalar.
     cval, whole_cval = (windows.cval, 0) if isinstance(windows.cval, float) else (0.0, windows.cval)
@@ -98,7 +140,7 @@ def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
     if not _is_channels_last(x, windows.axes):
         return _contiguous(x, key, windows)
     channel = -windows.axes - 1
-    behind = replace(windows, sizes=(*windows.sizes, 1), origin=(*windows.origin, 0))
+    behind = replace(windows.moved(channel, -1), sizes=(*windows.sizes, 1), origin=(*windows.origin, 0))
     return _contiguous(x.movedim(channel, -1), key, behind).movedim(-1, channel)
 
 
@@ -109,22 +151,39 @@ def _is_channels_last(x: Tensor, axes: int) -> bool:
 
 def _contiguous(x: Tensor, key: str, windows: Windows) -> Tensor:
     """Return the filtered images, contiguous."""
-    folded = fold(windows.sizes, windows.origin)
+    folded, numbers = windows.folded, windows.numbers
     behind = folded.behind
     if not folded.is_column and math.prod(x.shape[x.dim() - behind :]) > MOST_CHANNELS:
         last, first = tuple(range(-behind, 0)), tuple(range(behind))
-        planes = replace(windows, sizes=windows.sizes[:-behind], origin=windows.origin[:-behind])
+        planes = replace(
+            windows.moved(last, first), sizes=windows.sizes[:-behind], origin=windows.origin[:-behind]
+        )
         return _contiguous(x.movedim(last, first), key, planes).movedim(first, last).contiguous()
-    lying, images = _lying(x, folded)
+    if numbers is not None and numbers.tables.is_mean and x.dtype in (torch.float16, torch.bfloat16):
+        # Means of 16 bits are rounded once, from float32.
+        return _contiguous(x.float(), key, windows).to(x.dtype)
+    lying, images = _lying(x, folded) if numbers is None else _without_gaps(x, folded)
+    name, channels = DTYPE_NAMES[x.dtype], images.channels
     try:
-        kernel = find_filter(key).function(DTYPE_NAMES[x.dtype], images.channels) if x.is_cpu else None
+        if not x.is_cpu:
+            kernel = None
+        elif numbers is None:
+            kernel = find_filter(key).function(name, channels)
+        else:
+            window = replace(_window_of(key), ranks=numbers.tables.ranks)
+            kernel = filter_kernel(window).function(name, channels, may_miss=True)
     except ToolchainError:
         kernel = None
     if kernel is None:
         return by_windows(x, windows, _window_of(key).rank)
     values = torch.empty_like(x, memory_format=torch.contiguous_format)
     if values.numel():
-        outside = torch.tensor(windows.cval, dtype=x.dtype, device=x.device)
+        outside, missing = torch.tensor(windows.cval, dtype=x.dtype), None
+        if numbers is not None:
+            mask, none = numbers.mask, torch.tensor(numbers.none, dtype=x.dtype)
+            mask = None if mask is None else mask.expand(x.shape).contiguous()
+            address = None if mask is None else mask.data_ptr()
+            missing = Missing.of(numbers.tables, address, none.data_ptr(), numbers.skips_nan)
         kernel.call(
             lying.data_ptr(),
             images,
@@ -133,6 +192,7 @@ def _contiguous(x: Tensor, key: str, windows: Windows) -> Tensor:
             MODES[windows.mode],
             outside.data_ptr(),
             thread_pool(),
+            missing=missing,
         )
     return values
 
@@ -151,6 +211,10 @@ def _lying(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
         return x, Images(
             (lengths[0], lengths[1], lengths[2], lengths[3]), (strides[0], strides[1], strides[2])
         )
+    return _without_gaps(x, folded)
+
+
+def _without_gaps(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
     x = x.contiguous()
     return x, Images.without_gaps(tuple(x.shape), folded)
 
@@ -161,7 +225,46 @@ def by_windows(x: Tensor, windows: Windows, rank: int) -> Tensor:
         return x.clone(memory_format=torch.contiguous_format)
     if x.dtype == torch.bool:
         return by_windows(x.to(torch.uint8), windows, rank).to(torch.bool)
+    if windows.numbers is not None:
+        return _of_numbers(x, windows, windows.numbers)
     return select_rows(windows_of(x, windows), rank)
+
+
+def spread(is_nan: Tensor, window: Window, windows: Windows) -> Tensor:
+    """Return whether the window around each pixel has a NaN, within the image or outside."""
+    key, outside = replace(window, ranks=(window.values - 1,)).key, windows.cval != windows.cval
+    numbers = None
+    if windows.mode == "shrink":
+        tables = Tables.of(PlaceOfRank(-1), window.values, 1, False)
+        numbers = Numbers(None, False, tables, 0.0)
+    return filter_images(is_nan, key, replace(windows, cval=outside, numbers=numbers))
+
+
+def _of_numbers(x: Tensor, windows: Windows, numbers: Numbers) -> Tensor:
+    """Return the results of windows of which values are missing, differentiable by torch."""
+    is_gone = x.isnan() if numbers.skips_nan else torch.zeros_like(x, dtype=torch.bool)
+    is_gone = is_gone if numbers.mask is None else is_gone | numbers.mask
+    outside = windows.mode == "shrink" or (numbers.skips_nan and windows.cval != windows.cval)
+    gone = windows_of(is_gone, replace(windows, cval=outside))
+    most = math.nan if x.is_floating_point() else torch.iinfo(x.dtype).max
+    # Missing values come last.
+    values = windows_of(x, windows).masked_fill(gone, most).sort(dim=-1, stable=True).values
+    lacks, tables = gone.sum(-1), numbers.tables
+    first = lacks if tables.is_least else torch.zeros_like(lacks)
+
+    def at(ranks: tuple[int, ...]) -> Tensor:
+        places = torch.tensor(ranks, device=x.device)[lacks] - first
+        return values.gather(-1, places.clamp(0, values.shape[-1] - 1).unsqueeze(-1)).squeeze(-1)
+
+    low, high = at(tables.low), at(tables.high)
+    if tables.is_mean:
+        wide = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
+        mean = (low.to(wide) + high.to(wide)) / 2
+        # The sum of two numbers may be too large for the type.
+        mean = torch.where(mean.isinf(), low.to(wide) / 2 + high.to(wide) / 2, mean)
+        low = torch.where(low == high, low, mean.to(x.dtype))
+    is_none = torch.tensor([rank == NO_RANK for rank in tables.low], device=x.device)[lacks]
+    return low.masked_fill(is_none, numbers.none)
 
 
 def windows_of(x: Tensor, windows: Windows) -> Tensor:
@@ -171,7 +274,8 @@ def windows_of(x: Tensor, windows: Windows) -> Tensor:
         x = _extended(x, axis, size, size // 2 + origin, windows.mode, windows.cval)
     for axis, size in enumerate(windows.sizes, start=first):
         x = x.unfold(axis, size, 1)
-    return x.flatten(start_dim=-windows.axes)
+    x = x.flatten(start_dim=-windows.axes)
+    return x[..., list(windows.places)] if windows.places else x
 
 
 def _extended(x: Tensor, axis: int, size: int, before: int, mode: str, cval: float) -> Tensor:
@@ -179,7 +283,7 @@ def _extended(x: Tensor, axis: int, size: int, before: int, mode: str, cval: flo
     length = x.shape[axis]
     if size == 1 or not length:
         return x
-    if mode == "constant":
+    if mode in ("constant", "shrink"):
         ends = [
             x.new_full((*x.shape[:axis], count, *x.shape[axis + 1 :]), cval)
             for count in (before, size - 1 - before)
@@ -236,6 +340,13 @@ class PlainFilter(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
+        if ctx.windows.numbers is not None:
+            with torch.enable_grad():
+                again = x.detach().requires_grad_()
+                results = by_windows(again, ctx.windows, 0)
+            has_graph = torch.is_grad_enabled()
+            (found,) = torch.autograd.grad(results, again, dense(grad), create_graph=has_graph)
+            return found, None, None
         places = _places(x.detach(), values.detach(), ctx.windows)
         flat = _flat(x, ctx.windows)
         grads, places = torch.where(places < 0, 0, dense(grad)).reshape(flat), places.reshape(flat)

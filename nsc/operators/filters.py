@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,12 +17,23 @@ from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.contract.manifest import MANIFEST, NETWORK, FilterManifest, digest
-from nsc.contract.windows import Window, check_mode, origins_of, outside_of
-from nsc.errors import OperandError, OperandTypeError, PackageError
+from nsc.contract.windows import (
+    NanRule,
+    Tables,
+    Window,
+    check_mode,
+    check_nan,
+    least_of,
+    origins_of,
+    outside_of,
+    place_of,
+    place_of_median,
+)
+from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
 from nsc.join.budget import budget_of
 from nsc.join.on_demand import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
-from nsc.operators.filtering import Windows, filter_images, keep, windows_of
+from nsc.operators.filtering import Numbers, Windows, filter_images, keep, spread, windows_of
 from nsc.operators.operands import Steepness, check_dense
 from nsc.operators.operator import Packaged, on_demand
 from nsc.operators.samples import by_samples
@@ -44,7 +57,8 @@ class Filter(Packaged):
     exact kernel selects from them. Without a compiler torch sorts them.
 
     The gradient of a result goes to the pixel that has its value. If several pixels have it, the gradient
-    goes to the first of the window.
+    goes to the first of the window; where pixels may be missing, to any one of them. A mean of two pixels
+    gives each half.
 
     Attributes:
         window: its size and rank.
@@ -66,12 +80,11 @@ class Filter(Packaged):
         super().__init__(f"{manifest.name}-{digest(files[MANIFEST])[:16]}", files)
         kernel = FilterKernel.of_package(manifest, files)
         self.name = manifest.name
-        planes, rows, columns = manifest.window
-        self.window = Window(planes, rows, columns, manifest.rank)
+        self.window = Window.of_key(manifest.window)
         self.network = parse_network(files[NETWORK])
         if self.network.digest != manifest.network:
             raise PackageError(f"{self.name}: {NETWORK} is another network than the manifest says")
-        self.output = manifest.output
+        (self.output,) = manifest.outputs
         self._key = keep(self.window, kernel)
 
     def __repr__(self) -> str:
@@ -79,7 +92,15 @@ class Filter(Packaged):
 
     @by_samples(Axes.OF_X, inner=_axes)
     def __call__(
-        self, x: Tensor, mode: str = "reflect", cval: float = 0.0, origin: int | Sequence[int] = 0
+        self,
+        x: Tensor,
+        mode: str = "reflect",
+        cval: float = 0.0,
+        origin: int | Sequence[int] = 0,
+        *,
+        nan: NanRule = "largest",
+        mask: Tensor | None = None,
+        min_count: int | None = None,
     ) -> Tensor:
         """Return the filtered images.
 
@@ -89,17 +110,55 @@ class Filter(Packaged):
             x: images.
             mode: which values stand outside of an image, as in scipy.ndimage:
                 reflect (d c b a | a b c d | d c b a), nearest (a a a | a b c d | d d d),
-                mirror (d c b | a b c d | c b a), wrap, or constant.
-            cval: the value outside, for the mode constant.
+                mirror (d c b | a b c d | c b a), wrap, or constant. With shrink there are none: windows are
+                cut at the border.
+            cval: the value outside, for the mode constant. Also the result for integers whose window has
+                fewer numbers than `min_count`.
             origin: how many pixels earlier windows begin, one number for all axes or one for each: with
                 (size - 1) // 2 a window ends at its pixel, with -(size // 2) it begins there.
+            nan, mask, min_count: which pixels are missing, as in `nsc.numpy.median_filter`. The median of an
+                even number of floats is then their mean. A rank below the middle counts from the smallest
+                number, one above it from the largest.
 
         Raises:
-            OperandTypeError: x is no tensor, or of a dtype that is not served.
-            OperandError: too few axes, no such mode, or a cval that the dtype does not have.
+            OperandTypeError: x is no tensor, or of a dtype that is not served; a mask that is not of bool.
+            OperandError: too few axes; no such mode or rule; a cval that the dtype does not have; a mask of
+                another shape; a min_count that no window has.
             WindowError: an origin with which a pixel is not in its window.
         """
-        return filter_images(x, self._key, self._checked(x, mode, cval, origin))
+        windows = self._checked(x, mode, cval, origin)
+        check_nan(self.name, nan)
+        self._check_mask(x, mask)
+        skips_nan = x.is_floating_point() and nan in ("ignore", "keep")
+        may_miss = skips_nan or mask is not None or mode == "shrink"
+        least = least_of(self.name, min_count, self.window.values, may_miss)
+        if may_miss:
+            rank = None if self.window.is_median else self.window.rank
+            place = place_of(rank, self.window.values, x.is_floating_point())
+            tables = Tables.of(place, self.window.values, least, place is place_of_median)
+            none = math.nan if x.is_floating_point() else windows.cval
+            windows = replace(windows, numbers=Numbers(mask, skips_nan, tables, none))
+        values = filter_images(x, self._key, windows)
+        if nan == "propagate" and x.is_floating_point():
+            is_nan = x.isnan() if mask is None else x.isnan() & ~mask
+            return values.masked_fill(spread(is_nan, self.window, windows), math.nan)
+        if nan == "keep":
+            is_kept = x.isnan() if mask is None else x.isnan() | mask
+            return torch.where(is_kept, x, values)
+        return values
+
+    def _check_mask(self, x: Tensor, mask: object) -> None:
+        if mask is None:
+            return
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+            found = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+            raise OperandTypeError(
+                f"{self.name}: mask must be a tensor of bool, True for missing pixels, got {found}"
+            )
+        if mask.shape != x.shape:
+            raise OperandError(
+                f"{self.name}: mask must have the shape of x, {tuple(x.shape)}, got {tuple(mask.shape)}"
+            )
 
     @by_samples(Axes.OF_X, inner=_axes)
     def relaxed(
@@ -125,6 +184,8 @@ class Filter(Packaged):
         True
         """
         windows = self._checked(x, mode, cval, origin)
+        if mode == "shrink":
+            raise OperandError(f"{self.name}.relaxed: a relaxed window lacks no value: choose another mode")
         if not x.is_floating_point():
             raise OperandTypeError(f"{self.name}.relaxed: x must be of a float dtype, got {x.dtype}")
         return self.selector(x.dtype).select(windows_of(x, windows), steepness).squeeze(-1)
@@ -153,10 +214,10 @@ class Filter(Packaged):
             )
         check_mode(self.name, mode)
         cval = outside_of(self.name, DTYPE_NAMES[x.dtype], cval)
-        return Windows(sizes, origins_of(sizes, origin), mode, cval)
+        return Windows(sizes, origins_of(sizes, origin), mode, cval, self.window.places)
 
 
-def compile_filter(size: Any, rank: Any = None) -> Filter:
+def compile_filter(size: Any = None, rank: Any = None, *, footprint: Any = None) -> Filter:
     """Prove a rank filter of images and return it; its kernels are built on first use and cached on disk.
 
     Args:
@@ -164,6 +225,8 @@ def compile_filter(size: Any, rank: Any = None) -> Filter:
             such as "3x5"; at most 225 pixels.
         rank: which value of a window is selected, 0 the smallest, -1 the largest; None: the median of an odd
             number of values.
+        footprint: in place of a size, an array or nested lists of two or three axes, whose true values are
+            the window's places.
 
     Raises:
         WindowError: no such window, or no rank for an even number of values.
@@ -174,7 +237,26 @@ def compile_filter(size: Any, rank: Any = None) -> Filter:
     >>> compile_filter(3)(torch.tensor([[1, 9, 3], [4, 5, 6], [7, 8, 2]]))[1, 1]
     tensor(5)
     """
-    return Filter(compiled_filter(Window.of(size, rank)).package.files)
+    return Filter(compiled_filter(_window_of(size, rank, footprint)).package.files)
+
+
+def _window_of(size: Any, rank: Any, footprint: Any) -> Window:
+    if footprint is None:
+        return Window.of(size, rank)
+    if size is not None:
+        raise WindowError("give a window by size or by footprint, got both")
+    try:
+        places = torch.as_tensor(footprint).bool()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise WindowError(f"a footprint must be an array of true and false values: {error}") from None
+    if not 2 <= places.dim() <= 3 or not places.any():
+        raise WindowError(
+            "a footprint must have rows and columns, or planes too, and one place or more, got "
+            f"{int(places.sum())} places of shape {tuple(places.shape)}"
+        )
+    planes, rows, columns = (1,) * (3 - places.dim()) + tuple(places.shape)
+    listed = tuple(places.flatten().nonzero().flatten().tolist())
+    return Window(planes, rows, columns, (0,), listed).with_rank(rank)
 
 
 @on_demand

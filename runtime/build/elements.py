@@ -47,26 +47,27 @@ class ElementLibraries:
 
     def __init__(self, name: str, text: str, function: CFunction) -> None:
         self._name, self._text, self._function = name, text, function
-        self._functions: dict[tuple[str, int], Callable[..., int]] = {}
+        self._functions: dict[tuple[str, int, bool], Callable[..., int]] = {}
 
-    def function(self, dtype: str, channels: int = 1) -> Callable[..., int]:
+    def function(self, dtype: str, channels: int = 1, may_miss: bool = False) -> Callable[..., int]:
         """Return the C function for a type of values, built unless the cache has it.
 
         Args:
             dtype: a key of ELEMENTS.
             channels: of a filter, the values of a pixel.
+            may_miss: of a filter, whether values may be missing.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        key = ELEMENTS[dtype], channels
+        key = ELEMENTS[dtype], channels, may_miss
         if key not in self._functions:
             # Threads that ask at the same time wait at the lock of the cache, and load the same library.
-            self._functions[key] = self._function.of(self.build(dtype, channels).binary)
+            self._functions[key] = self._function.of(self.build(dtype, channels, may_miss).binary)
         return self._functions[key]
 
-    def build(self, dtype: str, channels: int = 1) -> cache.Artifact:
+    def build(self, dtype: str, channels: int = 1, may_miss: bool = False) -> cache.Artifact:
         """Return the library for a type of values; errors as in `function`."""
         name = f"{self._name}_{ELEMENTS[dtype]}" + (f"_{channels}_channels" if channels > 1 else "")
-        return cache.build(name, for_element(self._text, dtype, channels), find_toolchain())
+        return cache.build(name, for_element(self._text, dtype, channels, may_miss), find_toolchain())

@@ -10,14 +10,51 @@ from pathlib import Path
 
 from nsc.contract.interface import Status
 from nsc.contract.manifest import FilterManifest
-from nsc.contract.windows import FilterSource, Folded, Mode
+from nsc.contract.windows import FilterSource, Folded, Mode, Tables, Window
 from nsc.runtime.build import cache
 from nsc.runtime.build.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,
-# the pool of threads, the part and the number of parts.
-_FUNCTION = CFunction("nsc_filter", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG))
+# the pool of threads, the part and the number of parts, what is missing.
+_FUNCTION = CFunction("nsc_filter", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG, _POINTER))
+
+
+class Missing(ctypes.Structure):
+    """Which values of windows do not count, and what results are made of; nsc/windows/missing.h has the same.
+
+    The tables have an entry for each number of values that a window may lack.
+    """
+
+    _fields_ = (
+        ("mask", _POINTER),
+        *((name, _POINTER) for name in ("low", "high", "share", "rest", "none")),
+        *((name, _WORD) for name in ("nan_is_missing", "is_least", "is_mean")),
+    )
+
+    @classmethod
+    def of(cls, tables: Tables, mask: int | None, none: int, nan_is_missing: bool) -> Missing:
+        """Return what a kernel is told.
+
+        Args:
+            tables: which values results are made of.
+            mask: the address of a byte for each pixel, not 0 for missing ones; None: no pixel is masked.
+            none: the address of the value of a window without a result.
+            nan_is_missing: whether NaN does not count.
+        """
+        count = len(tables.low)
+        bytes_, doubles = ctypes.c_uint8 * count, ctypes.c_double * count
+        kept = bytes_(*tables.low), bytes_(*tables.high), doubles(*tables.share), doubles(*tables.rest)
+        missing = cls(
+            mask,
+            *(ctypes.addressof(each) for each in kept),
+            none,
+            nan_is_missing,
+            tables.is_least,
+            tables.is_mean,
+        )
+        missing.kept = kept  # as long as their addresses
+        return missing
 
 
 @dataclass(frozen=True)
@@ -82,6 +119,7 @@ class FilterFunction:
         pool: int | None = None,
         part: int = 0,
         parts: int = 1,
+        missing: Missing | None = None,
     ) -> None:
         """Filter, or do one of several equal parts of the work; they may run at the same time.
 
@@ -93,13 +131,15 @@ class FilterFunction:
             outside: the address of the pixel that stands there, for the mode constant.
             pool: the address of a parallel loop, as torch's; None: one thread.
             part, parts: which part, from 0 on, and of how many.
+            missing: for a kernel whose values may be missing.
 
         Raises:
             MemoryError: too little memory.
         """
         lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
         starts = (ctypes.c_int64 * 3)(*before)
-        status = self.function(x, lengths, strides, starts, values, mode, outside, pool, part, parts)
+        told = None if missing is None else ctypes.addressof(missing)
+        status = self.function(x, lengths, strides, starts, values, mode, outside, pool, part, parts, told)
         if status != Status.OK:
             raise MemoryError(f"{self.name}: not enough memory for a strip of an image")
 
@@ -122,21 +162,22 @@ class FilterKernel:
     def of_package(cls, manifest: FilterManifest, files: Mapping[str, str]) -> FilterKernel:
         """Return the kernel of a package's files, whose manifest was read from them."""
         text = files[manifest.sources["cpu"]]
-        return cls(FilterSource(manifest.name, manifest.window, manifest.rank, text))
+        return cls(FilterSource(manifest.name, Window.of_key(manifest.window), text))
 
-    def function(self, dtype: str, channels: int = 1) -> FilterFunction:
+    def function(self, dtype: str, channels: int = 1, may_miss: bool = False) -> FilterFunction:
         """Return the filter for a type of values, built unless the cache has it.
 
         Args:
             dtype: the type, a key of ELEMENTS.
             channels: the values of a pixel.
+            may_miss: whether values may be missing.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        return FilterFunction(self.source.name, self._libraries.function(dtype, channels))
+        return FilterFunction(self.source.name, self._libraries.function(dtype, channels, may_miss))
 
-    def build(self, dtype: str, channels: int = 1) -> cache.Artifact:
+    def build(self, dtype: str, channels: int = 1, may_miss: bool = False) -> cache.Artifact:
         """Return the library for a type of pixels; errors as in `function`."""
-        return self._libraries.build(dtype, channels)
+        return self._libraries.build(dtype, channels, may_miss)

@@ -7,12 +7,16 @@
 // Work:    18.5 minima and maxima for a pixel, as neighbouring windows share what they have in common
 //
 // This is the window. What runs it, and is the same for all, is nsc's library of headers. The filter is built for the
-// type NSC_ELEMENT, one of those of nsc/elements.h, and for NSC_CHANNELS values of a pixel.
+// type NSC_ELEMENT, one of those of nsc/elements.h, and for NSC_CHANNELS values of a pixel. With NSC_MISSING values may
+// be missing.
 
 #include <nsc/windows/kernel.h>
 
 #if !defined(NSC_CHANNELS)
 #define NSC_CHANNELS 1
+#endif
+#if !defined(NSC_MISSING)
+#define NSC_MISSING 0
 #endif
 
 namespace {
@@ -21,6 +25,12 @@ namespace {
 struct Window {
     static constexpr int64_t planes = 1, rows = 3, columns = 3, channels = NSC_CHANNELS;
     static constexpr int64_t rows_per_step = 8, list_rows = 0, operations = 18;
+    static constexpr bool may_miss = NSC_MISSING;
+    static constexpr int64_t ranks[] = {4};
+    static constexpr nsc::Place places[] = {
+        {0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2}, {0, 2, 0}, {0, 2, 1},
+        {0, 2, 2},
+    };
 
     using Lists = nsc::Lists<>;
 
@@ -85,6 +95,6 @@ struct Window {
 }  // namespace
 
 // What this kernel is. The runtime compares it with the manifest.
-NSC_API const char *nsc_facts() { return "{\"abi\": 11, \"kind\": \"filter\", \"name\": \"median_3x3\", \"library\": \"[library]\", \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\", \"proof\": \"proved\", \"targets\": [\"cpu\"], \"window\": [1, 3, 3], \"rank\": 4, \"output\": 8, \"network.json\": \"6d0084096531fc7d7229f46ddd3a97296dd347bcb524f14e27746ec62a16c0cb\", \"proof.json\": \"f679c554f87608d40adc9850fce50aab24ef1730a372694cdc74955752a4ebfd\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 11, \"kind\": \"filter\", \"name\": \"median_3x3\", \"library\": \"[library]\", \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\", \"proof\": \"proved\", \"targets\": [\"cpu\"], \"window\": \"1x3x3:4\", \"outputs\": [8], \"network.json\": \"6d0084096531fc7d7229f46ddd3a97296dd347bcb524f14e27746ec62a16c0cb\", \"proof.json\": \"f679c554f87608d40adc9850fce50aab24ef1730a372694cdc74955752a4ebfd\"}"; }
 
 NSC_FILTER(Window, nsc::NSC_ELEMENT)

@@ -1,5 +1,6 @@
 // Calls a filter, built with sanitizers, on images with gaps in memory of exact size. NUMBER is the type of pixels.
-// PLANES, ROWS, COLUMNS, RANK: of the window. NSC_CHANNELS: the values of a pixel.
+// PLANES, ROWS, COLUMNS, RANK: of the window. NSC_CHANNELS: the values of a pixel. With NSC_MISSING pixels are missing,
+// and results are the values of rank RANK of the others.
 
 #include <algorithm>
 #include <cstdint>
@@ -7,8 +8,16 @@
 #include <cstdlib>
 #include <vector>
 
+// As nsc/windows/missing.h has it.
+struct Missing {
+    const uint8_t *mask, *low, *high;
+    const double *share, *rest;
+    const void *none;
+    int32_t nan_is_missing, is_least, is_mean;
+};
+
 extern "C" int32_t nsc_filter(const void *, const int64_t *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *,
-                                     int64_t, int64_t);
+                                     int64_t, int64_t, const Missing *);
 
 namespace {
 
@@ -30,9 +39,15 @@ void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, const i
     std::vector<NUMBER> x((count - 1) * image + (planes - 1) * plane + (rows - 1) * row + columns * NSC_CHANNELS);
     for (NUMBER &value : x) value = NUMBER(draw() >> 28);
     std::vector<NUMBER> values(count * planes * rows * columns * NSC_CHANNELS);
-    const NUMBER outside = 3;
+    const NUMBER outside = 3, none = 77;
+    constexpr int64_t most = PLANES * ROWS * COLUMNS;
+    std::vector<uint8_t> mask(x.size()), ranks(most + 1, RANK);
+    std::vector<double> share(most + 1);
+    for (uint8_t &value : mask) value = NSC_MISSING && draw() >> 29 == 0;
+    for (int64_t lacks = most - RANK; lacks <= most; ++lacks) ranks[lacks] = 255;
+    const Missing missing = {mask.data(), ranks.data(), ranks.data(), share.data(), share.data(), &none, 0, 0, 0};
     for (int64_t part = 0; part < 3; ++part)
-        if (nsc_filter(x.data(), lengths, strides, before, values.data(), mode, &outside, nullptr, part, 3)) std::exit(2);
+        if (nsc_filter(x.data(), lengths, strides, before, values.data(), mode, &outside, nullptr, part, 3, &missing)) std::exit(2);
     int64_t at = 0;
     for (int64_t i = 0; i < count; ++i)
         for (int64_t p = 0; p < planes; ++p)
@@ -44,8 +59,10 @@ void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, const i
                         const int64_t dr = place(r - before[1] + k / COLUMNS % ROWS, rows, mode);
                         const int64_t dc = place(c / NSC_CHANNELS - before[2] + k % COLUMNS, columns, mode);
                         const bool is_outside = dp < 0 || dr < 0 || dc < 0;
-                        window.push_back(is_outside ? outside : x[i * image + dp * plane + dr * row + dc * NSC_CHANNELS + c % NSC_CHANNELS]);
+                        const int64_t pixel = i * image + dp * plane + dr * row + dc * NSC_CHANNELS + c % NSC_CHANNELS;
+                        if (is_outside ? mode != 5 : !mask[pixel]) window.push_back(is_outside ? outside : x[pixel]);
                     }
+                    if (window.size() <= RANK) window.assign(RANK + 1, none);
                     std::nth_element(window.begin(), window.begin() + RANK, window.end());
                     if (values[at++] != window[RANK]) {
                         std::printf("pixel %d %d %d %d of mode %d is wrong\n", int(i), int(p), int(r), int(c), mode);
@@ -57,7 +74,7 @@ void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, const i
 }  // namespace
 
 int main() {
-    for (const int32_t mode : {0, 1, 3})
+    for (const int32_t mode : {0, 1, NSC_MISSING ? 5 : 3})
         for (const int64_t columns : {1, 4, 31, 64, 300})
             for (const int64_t rows : {1, 2, 9}) {
                 const int64_t middle[] = {PLANES / 2, ROWS / 2, COLUMNS / 2}, none[] = {0, 0, 0}, all[] = {PLANES - 1, ROWS - 1, COLUMNS - 1};

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.slow("many kernels are built")
 
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool")
 FLOATS = ("float64", "float32", "float16")
+# Windows that are cut at the border lack values; tests/test_numpy_windows.py has them.
+SCIPYS = sorted({*MODES} - {"shrink"})
 # Sizes, and a rank of each: the least, the largest, the median and others.
 RANKS = (
     *(((3, 3), rank) for rank in (0, 4, -1)),
@@ -61,7 +63,7 @@ def images(shape, dtype, seed):
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 def test_any_dtype_in_any_mode_is_scipys(dtype, data):
     shape = data.draw(st.tuples(st.integers(1, 9), st.sampled_from([1, 2, 5, 33, 70, 200])))
-    mode = data.draw(st.sampled_from(sorted(MODES)))
+    mode = data.draw(st.sampled_from(SCIPYS))
     cval = data.draw(st.sampled_from([0, 1]))
     x = images(shape, dtype, data.draw(st.integers(0, 1000)))
     expected = ndimage.median_filter(_for_scipy(x), size=3, mode=mode, cval=cval)
@@ -84,7 +86,7 @@ def test_any_window_and_rank_is_scipys(data):
     last = st.sampled_from([1, 2, 3, 70]) if size[-1] == 1 else st.integers(1, 80)
     shape = data.draw(st.tuples(*[st.integers(1, 40 if axis == 1 else 6) for axis in size[1:]], last))
     origin = data.draw(origins(size))
-    mode = data.draw(st.sampled_from(sorted(MODES)))
+    mode = data.draw(st.sampled_from(SCIPYS))
     x = images(shape, "int16", data.draw(st.integers(0, 1000)))
     expected = ndimage.rank_filter(x, rank, size=size, mode=mode, cval=-7, origin=origin)
     assert (nsc.numpy.rank_filter(x, rank, size, mode, -7, origin) == expected).all()
@@ -132,7 +134,7 @@ def test_one_size_mixes_colours_and_a_size_of_1_does_not():
     assert (nsc.numpy.median_filter(batch, (1, 3, 3)) == np.stack(each)).all()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", SCIPYS)
 def test_windows_that_are_wider_than_the_image(mode):
     for shape in [(1, 1), (1, 2), (2, 1), (3, 2), (2, 3)]:
         x = images(shape, "int16", 0)
@@ -232,13 +234,13 @@ def test_only_the_kernel_for_the_channels_is_built(tmp_path, monkeypatch):
     filter_kind.cache_clear()
     x = images((9, 30, 3), "uint8", 0)
     nsc.numpy.rank_filter(x, 2, (3, 3, 1))
-    assert {channels for _, channels in filter_kernel(Window(1, 3, 3, 2))._libraries._functions} == {3}
+    assert {each[1] for each in filter_kernel(Window(1, 3, 3, (2,)))._libraries._functions} == {3}
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_gradient_goes_to_the_pixel_that_has_the_value(mode):
     x = torch.randn(2, 4, 5, dtype=torch.float64, requires_grad=True)
-    median = filter_of((3, 2), 3)
+    median = filter_of((3, 2), 3) if mode != "shrink" else filter_of(3)
     assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1, (1, -1)), x)
     assert torch.autograd.gradgradcheck(lambda x: median(x, mode, 0.1), x)
     last = x.detach().movedim(0, -1).contiguous().movedim(-1, 0).requires_grad_()
@@ -251,7 +253,7 @@ def test_the_gradient_of_ties_goes_to_the_first():
     assert x.grad.tolist() == [[1, 1, 1, 0]]  # that of the first window stands outside
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", SCIPYS)
 def test_the_relaxed_filter_is_differentiable_and_near_the_exact_one(mode):
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 5, 6, dtype=torch.float64, generator=generator).requires_grad_()
@@ -305,7 +307,6 @@ def test_layers():
         (lambda: nsc.numpy.median_filter(np.zeros((2,) * 4), 3), WindowError, "1 to 3 axes"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), (3, 3)), WindowError, "one for each of the"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, complex), 3), OperandTypeError, "must be of"),
-        (lambda: nsc.numpy.median_filter(np.zeros((2,) * 4), (3, 3, 3, 3)), WindowError, "three"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 3, origin=2), WindowError, "in -1 … 1 .* got 2"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 4, origin=-3), WindowError, "in -2 … 1"),
         (lambda: nsc.numpy.median_filter(np.zeros((3, 3)), 3, origin=(0, 0, 0)), WindowError, "2 sizes"),
@@ -313,7 +314,7 @@ def test_layers():
         (lambda: MedianFilter2d(3, origin=2), WindowError, "in -1 … 1"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 3, "edge"), OperandError, "mode"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 128), OperandError, "cval"),
-        (lambda: nsc.numpy.rank_filter(np.zeros(3), 3, 3), WindowError, "0 … 2"),
+        (lambda: nsc.numpy.rank_filter(np.zeros(3), 3, 3), WindowError, "-3 … 2"),
         (lambda: nsc.compile_filter((2, 3)), WindowError, "mean of ranks 2 and 3.* say rank=2 or rank=3"),
         (lambda: MedianFilter2d(4), WindowError, "mean of ranks 7 and 8"),
         (lambda: nsc.load("generated"), PackageError, "no package"),
@@ -350,8 +351,8 @@ def test_a_package_is_loaded_and_refused_if_it_changed(tmp_path):
     assert torch.equal(mine(x), filter_of((3, 2), 3)(x))
     assert torch.equal(mine.relaxed(x), filter_of((3, 2), 3).relaxed(x))
     manifest = json.loads((place / "manifest.json").read_text())
-    (place / "manifest.json").write_text(json.dumps({**manifest, "rank": 2}))
-    with pytest.raises(PackageError, match=r"'rank' is 2, and mine\.cpp has 3"):
+    (place / "manifest.json").write_text(json.dumps({**manifest, "window": "1x3x2:2"}))
+    with pytest.raises(PackageError, match=r"'window' is \"1x3x2:2\", and mine\.cpp has \"1x3x2:3\""):
         nsc.load(place)
     (place / "manifest.json").write_text(json.dumps(manifest))
     with (place / "mine.cpp").open("a") as file:

@@ -125,14 +125,16 @@ def test_exact_kernels(n, element, number, flags, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("size", "rank", "element", "number", "channels", "flags"),
+    ("size", "rank", "element", "number", "channels", "missing", "flags"),
     [
-        ("3x3", 4, "uint8", "uint8_t", 1, (NATIVE,)),
-        ("3x3", 4, "uint8", "uint8_t", 3, ()),
-        ("2x3x4", 12, "float32", "float", 2, (NATIVE,)),
+        ("3x3", 4, "uint8", "uint8_t", 1, 0, (NATIVE,)),
+        ("3x3", 4, "uint8", "uint8_t", 3, 0, ()),
+        ("2x3x4", 12, "float32", "float", 2, 0, (NATIVE,)),
+        ("3x3", 4, "uint8", "uint8_t", 1, 1, ()),
+        ("2x3x4", 12, "float32", "float", 2, 1, (NATIVE,)),
     ],
 )
-def test_filters(size, rank, element, number, channels, flags, tmp_path):
+def test_filters(size, rank, element, number, channels, missing, flags, tmp_path):
     if platform.machine() not in ("x86_64", "AMD64") and flags:
         pytest.skip("-march=native is for x86")
     window = Window.of(size, rank)
@@ -144,6 +146,7 @@ def test_filters(size, rank, element, number, channels, flags, tmp_path):
     macros = [
         f"-DNUMBER={number}",
         f"-DNSC_CHANNELS={channels}",
+        f"-DNSC_MISSING={missing}",
         *(f"-D{name}={value}" for name, value in sizes),
     ]
     run(*COMMAND, *flags, *macros, "-Wall", "-Wextra", "-Werror", source, driver, "-o", program)

@@ -22,14 +22,23 @@ struct Images {
     Mode mode;
     Key outside;
     int64_t part, parts;
+    const Missing *missing;  // null for kernels whose values are all there
 };
 
 template <class Key>
 Images<Key> images_of(int64_t channels, const void *x, const int64_t *lengths,
                       const int64_t *strides, const int64_t *before, int32_t mode,
-                      const void *outside, int64_t part, int64_t parts) {
-    Images<Key> images = {static_cast<const Key *>(x), {},    {},   {},
-                          static_cast<Mode>(mode),     Key{}, part, parts};
+                      const void *outside, int64_t part, int64_t parts,
+                      const Missing *missing = nullptr) {
+    Images<Key> images = {static_cast<const Key *>(x),
+                          {},
+                          {},
+                          {},
+                          static_cast<Mode>(mode),
+                          Key{},
+                          part,
+                          parts,
+                          missing};
     memcpy(images.lengths, lengths, sizeof images.lengths);
     memcpy(images.strides, strides, sizeof images.strides);
     memcpy(images.before, before, sizeof images.before);
@@ -47,10 +56,33 @@ struct Area {
     bool with_rim;
 };
 
-// The memory of a task: the keys of pixels, lists, and of a rim keys and results.
+// The memory of a task in values: the keys of pixels, lists, and of a rim keys and results. Flags
+// and counts of missing values follow, bytes; registers of them reach beyond the last row.
 template <class Window, class Key, class Sizes = StripSizes<Window, Key>>
-constexpr int64_t area_memory =
+constexpr int64_t value_memory =
     Sizes::all_rows * Sizes::pitch + (Sizes::image_rows + Window::rows_per_step) * Sizes::rim_pitch;
+template <class Window, class Key, class Sizes = StripSizes<Window, Key>>
+constexpr int64_t flag_memory =
+    Window::may_miss
+        ? (Sizes::image_rows + Window::rows_per_step) * (Sizes::pitch + Sizes::rim_pitch) +
+              2 * register_bytes
+        : 0;
+
+// Sets where a step finds the flags of its pixels, and where it counts; not at all, if no pixel is
+// missing. line_of(p, r) is the line of row r of plane p; the lines of counts follow.
+template <class Window, class Form, class LineOf>
+void flag(Strip<Window, Form> &strip, const LineOf &line_of, int64_t above, const bool *is_flagged,
+          uint8_t *flags, int64_t pitch) {
+    using Sizes = typename Strip<Window, Form>::Sizes;
+    bool any = false;
+    for (int64_t r = 0; r < Sizes::image_rows; ++r) {
+        const int64_t line = line_of(r / Sizes::step_rows, above + r % Sizes::step_rows);
+        strip.flags[r] = flags + line * pitch;
+        any |= is_flagged[line];
+    }
+    for (int64_t r = 0; r < Window::rows_per_step; ++r)
+        strip.lacks[r] = any ? flags + (Sizes::image_rows + r) * pitch : nullptr;
+}
 
 template <class Window, class Form>
 void filter_area(const Images<typename Form::Key> &images,
@@ -68,6 +100,9 @@ void filter_area(const Images<typename Form::Key> &images,
     Key *keys = memory, *lists = keys + image_rows * pitch;
     Key *rim_keys = lists + Window::list_rows * pitch,
         *rim_results = rim_keys + image_rows * rim_pitch;
+    uint8_t *flags = reinterpret_cast<uint8_t *>(memory + value_memory<Window, Key>),
+            *rim_flags = flags + (image_rows + step) * pitch;
+    bool is_flagged[image_rows], is_rim_flagged[image_rows];
     // Row r of plane p of the windows; null outside of the image.
     const auto pixels_of = [&](int64_t p, int64_t r) -> const Key * {
         const int64_t row = index_at(r, rows, images.mode),
@@ -77,11 +112,29 @@ void filter_area(const Images<typename Form::Key> &images,
     };
     // It has the line r modulo step_rows of its plane.
     const auto line_of = [](int64_t p, int64_t r) { return p * step_rows + modulo(r, step_rows); };
-    Strip<Window, Form> strip = {{}, lists, {}, {}}, rim_strip = strip;
+    Strip<Window, Form> strip = {{}, lists, {}, {}, images.missing, {}, {}}, rim_strip = strip;
     const Key *lines[image_rows];
     const auto enter = [&](int64_t p, int64_t r) {
         const int64_t number = line_of(p, r);
         const Key *const pixels = pixels_of(p, r);
+        if constexpr (Window::may_miss) {
+            const bool is_shrunk = images.mode == shrink;
+            const uint8_t *const mask = pixels && images.missing->mask
+                                            ? images.missing->mask + (pixels - images.x)
+                                            : nullptr;
+            lines[number] = keys + number * pitch;
+            if (area.with_rim)
+                is_rim_flagged[number] = enter_rim_flagged<Element>(
+                    rim, *images.missing, pixels, mask, images.outside, is_shrunk,
+                    rim_keys + number * rim_pitch, rim_flags + number * rim_pitch);
+            const int64_t start = area.first - images.before[2];
+            if (area.width)
+                is_flagged[number] = enter_flagged<Element>(
+                    *images.missing, pixels ? pixels + start : nullptr,
+                    mask ? mask + start : nullptr, images.outside, !pixels && is_shrunk,
+                    area.width + Sizes::around, keys + number * pitch, flags + number * pitch);
+            return;
+        }
         if (area.with_rim)
             enter_rim<Element>(rim, pixels, images.outside, rim_keys + number * rim_pitch);
         if (!area.width) return;
@@ -101,6 +154,7 @@ void filter_area(const Images<typename Form::Key> &images,
         if (area.width) {
             for (int64_t r = 0; r < image_rows; ++r)
                 strip.rows[r] = lines[line_of(r / step_rows, above + r % step_rows)];
+            if constexpr (Window::may_miss) flag(strip, line_of, above, is_flagged, flags, pitch);
             for (int64_t r = 0; r < step; ++r)
                 strip.results[r] = r < made ? values + (top + r) * length + area.first : nullptr;
             for (int64_t r = 0; r < Window::planes * step; ++r) {
@@ -113,6 +167,8 @@ void filter_area(const Images<typename Form::Key> &images,
             for (int64_t r = 0; r < image_rows; ++r)
                 rim_strip.rows[r] =
                     rim_keys + line_of(r / step_rows, above + r % step_rows) * rim_pitch;
+            if constexpr (Window::may_miss)
+                flag(rim_strip, line_of, above, is_rim_flagged, rim_flags, rim_pitch);
             for (int64_t r = 0; r < step; ++r) rim_strip.results[r] = rim_results + r * rim_pitch;
             for (const Key *&next : rim_strip.next) next = rim_keys;
             run_step(rim_strip, rim.width());
@@ -144,7 +200,8 @@ Status filter_all(const Images<typename Form::Key> &images, typename Form::Key *
     const int64_t begin = cut(tasks, images.parts, images.part),
                   end = cut(tasks, images.parts, images.part + 1);
     const int64_t work = Window::operations * (registers / strips + 1) * (rows / bands),
-                  bytes = area_memory<Window, Key> * int64_t(sizeof(Key));
+                  bytes =
+                      value_memory<Window, Key> * int64_t(sizeof(Key)) + flag_memory<Window, Key>;
     return parallel(pool, end - begin, grain_of(work), bytes,
                     [&](int64_t number, const Memory &memory) {
         const int64_t task = begin + number;
@@ -172,14 +229,16 @@ Status filter_all(const Images<typename Form::Key> &images, typename Form::Key *
 // columns; strides: from one to the next of the first three, in values; the pixels of a row lie
 // side by side, results without gaps. before: how many planes, rows and columns a window begins
 // before its pixel. outside: the value of pixels outside, if the mode is constant. part, parts: of
-// the work, which part, from 0 on, and of how many; they may run at the same time.
-#define NSC_FILTER(Window, Element)                                                            \
-    NSC_API int32_t nsc_filter(const void *x, const int64_t *lengths, const int64_t *strides,  \
-                               const int64_t *before, void *values, int32_t mode,              \
-                               const void *outside, void *pool, int64_t part, int64_t parts) { \
-        const nsc::Images<Element::Key> images = nsc::images_of<Element::Key>(                 \
-            Window::channels, x, lengths, strides, before, mode, outside, part, parts);        \
-        return nsc::filter_all<Window, nsc::Values<Element>>(                                  \
-            images, static_cast<Element::Key *>(values),                                       \
-            reinterpret_cast<nsc::ParallelFor>(pool));                                         \
+// the work, which part, from 0 on, and of how many; they may run at the same time. missing: for
+// kernels whose values may be missing.
+#define NSC_FILTER(Window, Element)                                                              \
+    NSC_API int32_t nsc_filter(const void *x, const int64_t *lengths, const int64_t *strides,    \
+                               const int64_t *before, void *values, int32_t mode,                \
+                               const void *outside, void *pool, int64_t part, int64_t parts,     \
+                               const nsc::Missing *missing) {                                    \
+        const nsc::Images<Element::Key> images = nsc::images_of<Element::Key>(                   \
+            Window::channels, x, lengths, strides, before, mode, outside, part, parts, missing); \
+        return nsc::filter_all<Window, nsc::Values<Element>>(                                    \
+            images, static_cast<Element::Key *>(values),                                         \
+            reinterpret_cast<nsc::ParallelFor>(pool));                                           \
     }

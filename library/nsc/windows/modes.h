@@ -6,14 +6,15 @@
 namespace nsc {
 
 // For a row a b c d: reflect d c b a | a b c d | d c b a, mirror d c b | a b c d | c b a, nearest a
-// a a | a b c d | d d d, wrap a b c d | a b c d | a b c d, constant one value everywhere. The
-// numbers are as in nsc.contract.
+// a a | a b c d | d d d, wrap a b c d | a b c d | a b c d, constant one value everywhere, shrink
+// nothing. The numbers are as in nsc.contract.
 enum Mode : int32_t {
     reflect = 0,
     nearest = 1,
     mirror = 2,
     constant = 3,
     wrap = 4,
+    shrink = 5,
 };
 
 inline int64_t modulo(int64_t position, int64_t length) {
@@ -21,7 +22,7 @@ inline int64_t modulo(int64_t position, int64_t length) {
 }
 
 // The index of the pixel that stands at a position, inside of an image or outside; -1 for the
-// constant.
+// constant, or for nothing.
 inline int64_t index_at(int64_t position, int64_t length, Mode mode) {
     if (position >= 0 && position < length) return position;
     switch (mode) {

@@ -1,6 +1,7 @@
 // Rims: the columns of an image whose windows reach out of it to the left and right.
 #pragma once
 
+#include <nsc/windows/missing.h>
 #include <nsc/windows/modes.h>
 #include <nsc/windows/strips.h>
 
@@ -37,6 +38,9 @@ struct Rim {
 
     static bool is_all(int64_t length) { return length < lanes<Key> + around; }
 
+    // Values that are entered, full registers; what stands behind the last one is not used.
+    int64_t read() const { return (count + lanes<Key> - 1) / lanes<Key> * lanes<Key>; }
+
     // Results of a row, a register or more.
     int64_t width() const { return count - around < lanes<Key> ? lanes<Key> : count - around; }
 };
@@ -51,15 +55,38 @@ NSC_NOINLINE void enter_row(const Key *row, Key outside, int64_t count, Key *key
     }
 }
 
+// Writes the values of the rim of a row, or other things that each value has.
+template <class Window, class Key, class Thing>
+inline void take_rim(const Rim<Window, Key> &rim, const Thing *row, Thing outside, Thing *things) {
+    for (int64_t x = 0; x < rim.count; ++x)
+        things[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
+}
+
 // Writes the keys of the rim of a row. What stands behind its values up to the pitch is read, but
 // not used.
 template <class Element, class Window, class Key>
 NSC_NOINLINE void enter_rim(const Rim<Window, Key> &rim, const Key *row, Key outside, Key *keys) {
-    for (int64_t x = 0; x < rim.count; ++x)
-        keys[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
+    take_rim(rim, row, outside, keys);
     if (Element::key_is_value) return;
     for (int64_t x = 0; x < rim.count; x += lanes<Key>)
         store(keys + x, Element::key(load(keys + x), Vec<Key>{}));
+}
+
+// The same where values may be missing, with their flags; mask: of the row, or null. Returns
+// whether any is missing.
+template <class Element, class Window, class Key>
+bool enter_rim_flagged(const Rim<Window, Key> &rim, const Missing &missing, const Key *row,
+                       const uint8_t *mask, Key outside, bool is_shrunk, Key *keys,
+                       uint8_t *flags) {
+    take_rim(rim, row, outside, keys);
+    if (row && !mask && !is_shrunk)
+        return enter_flagged<Element>(missing, keys, nullptr, outside, false, rim.read(), keys,
+                                      flags);
+    memset(flags, 0, rim.read());
+    take_rim(rim, row ? mask : nullptr, uint8_t(is_shrunk), flags);
+    if (row && !mask)
+        for (int64_t x = 0; x < rim.count; ++x) flags[x] = rim.values[x] < 0;
+    return enter_flagged<Element>(missing, keys, flags, outside, false, rim.read(), keys, flags);
 }
 
 }  // namespace nsc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nsc/registers.h>
+#include <nsc/windows/missing.h>
 #include <nsc/windows/window.h>
 
 namespace nsc {
@@ -49,6 +50,11 @@ struct Strip {
     const Key *rows[Sizes::image_rows];
     Key *lists, *results[Window::rows_per_step];
     const Key *next[Window::planes * Window::rows_per_step];
+    // Where values may be missing: what is said of them, flags of the pixels, and for each row of
+    // results how many values its windows lack; null if no pixel is missing.
+    const Missing *missing;
+    const uint8_t *flags[Sizes::image_rows];
+    uint8_t *lacks[Window::rows_per_step];
 
     // Volatile: compilers load twice what a minimum and a maximum take, and loads are what takes
     // longest.
@@ -62,8 +68,24 @@ struct Strip {
     NSC_STEP void keep(int64_t row, int64_t x, Item item) const {
         store(lists + row * Sizes::pitch + x, item);
     }
-    NSC_STEP void give(int64_t row, int64_t x, Item item) const {
-        if (results[row]) store(results[row] + x, Form::Element::bits(item, Vec<Key>{}));
+    template <class... Items>
+    NSC_STEP void give(int64_t row, int64_t x, Item item, Items... others) const {
+        if (!results[row]) return;
+        if constexpr (Window::may_miss) {
+            const uint8_t *lacking = lacks[row] ? lacks[row] + x : nullptr;
+            if (missing->high[0] != Window::ranks[0] || is_lacking(lacking)) {
+                const Item selected[] = {item, others...};
+                store(results[row] + x, joined<Window, Form>(*missing, rows + row, Sizes::step_rows,
+                                                             x, selected, lacking));
+                return;
+            }
+        }
+        store(results[row] + x, Form::Element::bits(item, Vec<Key>{}));
+    }
+    NSC_STEP static bool is_lacking(const uint8_t *lacking) {
+        typename FlagsOf<Key>::type counts{};
+        if (lacking) memcpy(&counts, lacking, sizeof counts);
+        return is_any(counts);
     }
     // Where results begin: some values early, so that registers are full cache lines, unless lists
     // are then read at odd places.
@@ -84,6 +106,11 @@ template <class Window, class Form>
 NSC_NOINLINE void run_step(const Strip<Window, Form> &strip, int64_t width) {
     using Key = typename Form::Key;
     Window::Lists::make(strip, width);
+    if constexpr (Window::may_miss)
+        for (int64_t row = 0; row < Window::rows_per_step; ++row)
+            if (strip.results[row] && strip.lacks[row])
+                count_missing<Window>(strip.flags + row, StripSizes<Window, Key>::step_rows, width,
+                                      strip.lacks[row]);
     for (int64_t at = strip.first_result(); at < width; at += lanes<Key>) {
         const int64_t x = register_at<Key>(at, width);
         strip.fetch_next(x);

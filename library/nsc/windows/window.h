@@ -18,6 +18,9 @@ namespace nsc {
 //     channels                 the values of a pixel, which are filtered each for itself;
 //     rows_per_step            rows of results that a step makes;
 //     list_rows                rows that the lists of its stages need;
+//     places, ranks            its values, and which of them are selected, first the one of
+//                              windows that lack none;
+//     may_miss                 whether values may be missing (missing.h);
 //     operations               minima and maxima for a pixel;
 //     Lists                    Lists<...> of the stages that write lists, in order;
 //     Results                  the stage that writes results.

@@ -21,7 +21,7 @@ TEST(each_pixel_is_of_the_rank_of_its_window) {
             const int16_t outside = 17;
             for (int64_t part = 0; part < 3; ++part)
                 EXPECT(nsc_filter(x, lengths, strides, before, results, mode, &outside, nullptr,
-                                  part, 3) == ok);
+                                  part, 3, nullptr) == ok);
             for (int64_t i = 0; i < count; ++i) {
                 const int64_t image = i / (rows * length), row = i / length % rows, at = i % length;
                 int less = 0, equal = 0;

@@ -9,6 +9,7 @@
 struct Window {
     static constexpr int64_t planes = 1, rows = 2, columns = 3, channels = 2;
     static constexpr int64_t rows_per_step = 1, list_rows = 2, operations = 12;
+    static constexpr bool may_miss = false;
     struct Columns {
         static constexpr int64_t reach = 2 * channels;
         template <class Strip>
