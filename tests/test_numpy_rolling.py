@@ -95,6 +95,7 @@ def test_ranks_of_last_values(window, least, center):
         assert np.array_equal(rank, expected, equal_nan=True)
 
 
+@pytest.mark.filterwarnings("ignore:.*NumPy sorts each window")
 @pytest.mark.parametrize("missing", [(), ("bottleneck",), ("bottleneck", "pandas")])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_windows_beyond_the_largest_filter(name, missing, monkeypatch):

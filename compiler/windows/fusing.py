@@ -52,7 +52,7 @@ def plan(window: Window) -> Plan:
 
     Cost: a second for the widest windows.
 
-    >>> plan(Window(1, 3, 3, 4)).half_operations, plan(Window(1, 7, 7, 24)).half_operations
+    >>> plan(Window(1, 3, 3, (4,))).half_operations, plan(Window(1, 7, 7, (24,))).half_operations
     (18.5, 177.5)
     """
     tried = plans(window)

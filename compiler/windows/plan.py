@@ -100,7 +100,7 @@ def plans(window: Window) -> tuple[Plan, ...]:
     Source: shared columns and rows as in Adams, "Fast median filters using separable sorting networks",
     SIGGRAPH 2021.
 
-    >>> [plan.half_operations for plan in plans(Window(1, 3, 3, 4))]
+    >>> [plan.half_operations for plan in plans(Window(1, 3, 3, (4,)))]
     [21.0, 18.5]
     """
     steps = [1, 2] if window.rows > 1 else [1]

@@ -19,7 +19,7 @@ from nsc.numpy.calls import Array, axis_of, is_chunked, public, read, thread_cou
 from nsc.numpy.chunks import by_windows, read_chunked
 from nsc.numpy.rules import Rule, levels_of, rule_of
 from nsc.numpy.statistics import MEDIAN, at_place, float_of
-from nsc.numpy.windows import Numbers, Windows, extremes, windowed
+from nsc.numpy.windows import Numbers, Windows, by_numpy, extremes, windowed
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15
@@ -175,10 +175,10 @@ class _Windows:
 
     def quantile(self, level: Array, method: str) -> Array:
         rule = rule_of(self.dtype, level, method, is_weak=True)[1]
-        has_peer = self.window > MOST_VALUES and self.least == self.window and not self.ahead and _pandas()
+        is_long = MOST_VALUES < self.window <= self.rows.shape[1]
         # Pandas takes infinite values for missing ones.
-        by_peer = partial(self._by_pandas, rule) if has_peer and np.isfinite(self.rows).all() else None
-        return self._by_rule(rule, by_peer)
+        has_peer = is_long and _pandas() is not None and bool(np.isfinite(self.rows).all())
+        return self._by_rule(rule, partial(self._by_pandas, rule) if has_peer else None)
 
     def rank(self) -> Array:
         padded, columns = self._padded(), self.rows.shape[1]
@@ -216,11 +216,16 @@ class _Windows:
 
     def _by_rule(self, rule: Rule, by_peer: Callable[[Array], Array] | None) -> Array:
         """Return the statistic of all windows, by a kernel or by a peer."""
+        windows = self._windows(rule)
+        rows = self.rows.astype(windows.outside.dtype, copy=False)
+        found = windowed("nsc.numpy.rolling", rows, windows, self.threads, by_peer)
+        return found.astype(self.dtype, copy=False)
+
+    def _windows(self, rule: Rule) -> Windows:
         # Means of types of 16 bits or fewer are exact in float32.
         is_short = self.rows.dtype.itemsize <= 2 and (rule is MEDIAN or self.dtype == np.float16)
         wide = np.dtype(np.float32) if is_short else self.dtype
-        rows = self.rows.astype(wide, copy=False)
-        windows = Windows(
+        return Windows(
             (1, self.window),
             (0, self.before),
             None,
@@ -231,22 +236,20 @@ class _Windows:
             rule is MEDIAN,
             Numbers(None, True, self.least, np.array(np.nan, wide)),
         )
-        return windowed("nsc.numpy.rolling", rows, windows, self.threads, by_peer).astype(
-            self.dtype, copy=False
-        )
 
     def _by_pandas(self, rule: Rule, rows: Array) -> Array:
-        """Return the statistic of windows of numbers, all in the rows, by pandas."""
-        place = rule.places(self.window)[0]
+        """Return the statistic of windows of finite numbers, by pandas where they lie in the rows."""
+        around, columns, place = self.window - 1, rows.shape[1], rule.places(self.window)[0]
         rolling = _pandas().DataFrame(rows.T).rolling(self.window)
         low, high = (
-            rolling.quantile(rank / (self.window - 1), interpolation="nearest")
-            .to_numpy()
-            .T.astype(rows.dtype)
+            rolling.quantile(rank / around, interpolation="nearest").to_numpy().T[:, around:]
             for rank in (place.low, place.high)
         )
         with np.errstate(all="ignore"):
-            return at_place(rule, place, low, high)
+            inside = at_place(rule, place, low.astype(rows.dtype), high.astype(rows.dtype))
+        first = by_numpy(rows[:, :around], self._windows(rule))[:, : self.before]
+        last = by_numpy(rows[:, columns - around :], self._windows(rule))[:, around - self.ahead :]
+        return np.concatenate([first, inside, last], axis=1)
 
     def _by_bottleneck(self, name: str, rows: Array) -> Array:
         """Return a statistic of all windows by bottleneck, which counts numbers as `least` does."""
