@@ -149,3 +149,11 @@ def test_wrong_arguments(call, error, message):
 
 def test_a_rolling_shows_itself():
     assert repr(exact.rolling([1.0], 3)) == "Rolling(window=3, axis=0, min_periods=3)"
+
+
+@pytest.mark.usefixtures("peers")
+def test_medians_do_not_overflow():
+    for dtype in (np.float64, np.float32):
+        most = np.finfo(dtype).max
+        found = exact.rolling(np.array([most, most, np.inf, -most, most], dtype), 2).median()
+        assert found.tolist()[1:] == [most, np.inf, np.inf, 0] and found.dtype == dtype

@@ -260,8 +260,13 @@ class _Windows:
             padded[:, : rows.shape[1]] = rows
             rows = padded
         move = getattr(_bottleneck(), name)
-        found: Array = move(rows, self.window, min_count=self.least, axis=1)
-        return found[:, self.ahead :]
+        found: Array = move(rows, self.window, min_count=self.least, axis=1)[:, self.ahead :]
+        if name == "move_median" and np.isinf(found).any():
+            # Bottleneck's sums may be too large for the type.
+            sizes = np.abs(self.rows[np.isfinite(self.rows)])
+            if sizes.max(initial=0) > np.finfo(found.dtype).max / 2:
+                return by_numpy(self.rows.astype(found.dtype, copy=False), self._windows(MEDIAN))
+        return found
 
     def _padded(self) -> Array:
         """Return the rows with NaN added at both ends, as far as windows reach."""
