@@ -81,6 +81,8 @@ class Selection:
 def top_k(k: int) -> Selection:
     """Select the k largest values, largest first, as torch.topk gives them.
 
+    Of equal values an exact selection takes the one with the lower index first.
+
     Raises:
         LoweringError: k is no integer, or less than 1. Whether n wires have k values is checked when a
             network is compiled.

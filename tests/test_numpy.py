@@ -14,6 +14,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from orders import stable_order
 
 import nsc
 import nsc.numpy as exact
@@ -61,14 +62,6 @@ def draw_array(data, dtype, n):
     return x, axis - data.draw(st.sampled_from([0, len(shape)]))
 
 
-def stable_order(x, axis, descending):
-    """Return numpy's stable order; the descending one flips the order of the flipped array."""
-    if not descending:
-        return np.argsort(x, axis=axis, kind="stable")
-    flipped = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-    return x.shape[axis] - 1 - np.flip(flipped, axis)
-
-
 def same_bits(a, b):
     return (
         a.shape == b.shape
@@ -113,10 +106,10 @@ def test_sort(dtype, n, data):
 @given(data=st.data())
 def test_topk_and_select(data):
     x, axis = draw_array(data, "float32", 9)
-    order = stable_order(x, axis, descending=False)
-    values, indices = exact.topk(x, 3, axis)
-    assert (indices == np.take(order, [8, 7, 6], axis)).all()
-    assert same_bits(values, np.take_along_axis(x, indices, axis))
+    for k, largest in ((3, True), (3, False), (0, True)):
+        values, indices = exact.topk(x, k, axis, largest=largest)
+        assert (indices == np.take(stable_order(x, axis, largest), range(k), axis)).all()
+        assert same_bits(values, np.take_along_axis(x, indices, axis))
     expected = np.take(np.sort(x, axis=axis), [6, 0, 8], axis)
     assert np.array_equal(exact.select(x, [6, 0, -1], axis), expected, equal_nan=True)
 
@@ -130,7 +123,7 @@ def test_axes_beyond_the_longest_network(dtype):
         found = exact.sort(x, descending=descending, return_indices=True, index_dtype="int32")
         assert (found.indices == stable_order(x, 1, descending)).all()
         assert same_bits(found.values, np.take_along_axis(x, found.indices, 1))
-    assert same_bits(exact.topk(x, 3).indices, np.argsort(x, kind="stable")[:, :-4:-1].copy())
+    assert same_bits(exact.topk(x, 3).indices, stable_order(x, 1, descending=True)[:, :3])
     assert same_bits(exact.select(x.T, [5, -1], 0), np.sort(x.T, axis=0)[[5, -1]])
 
 
@@ -148,7 +141,7 @@ def test_topk_of_long_axes():
     """144 values have code in pieces, which store what later ones need alone."""
     x = (np.random.default_rng(0).standard_normal((40, 144)) * 50).astype(np.float32)
     values, indices = exact.topk(x, 8)
-    assert (indices == np.argsort(x, kind="stable")[:, :-9:-1]).all()
+    assert (indices == stable_order(x, 1, descending=True)[:, :8]).all()
     assert same_bits(values, np.take_along_axis(x, indices, -1))
 
 
@@ -208,7 +201,15 @@ def test_arguments_stay_as_they_are():
         (lambda: exact.topk([1], 1, index_dtype="?!"), nsc.OperandTypeError, "int64 or int32, got '[?]!'"),
         (lambda: exact.sort([1], descending="no"), nsc.OperandTypeError, "descending must be True or False"),
         (lambda: exact.sort([1], return_indices=0), nsc.OperandTypeError, "return_indices must be True or"),
-        (lambda: exact.topk([1, 2], 3), nsc.OperandError, "an integer in 1 … 2, got 3"),
+        (lambda: exact.topk([1, 2], 3), nsc.OperandError, "an integer in 0 … 2, the length of .*, got 3"),
+        (lambda: exact.topk([1, 2], -1), nsc.OperandError, "an integer in 0 … 2, the length of .*, got -1"),
+        (lambda: exact.top_k([1, 2], 1.0), nsc.OperandError, r"top_k: k must be an integer in .* got 1\.0"),
+        (lambda: exact.top_k([1], 1, mode="min"), nsc.OperandError, "'largest' or 'smallest', got 'min'"),
+        (lambda: exact.top_k([1], 1, sorted=1), nsc.OperandTypeError, "sorted must be True or False, got 1"),
+        (lambda: exact.topk([1, None], 1), nsc.OperandTypeError, r"got object: .*x.astype\(float\)"),
+        (lambda: exact.partition([1, 2], 2), nsc.OperandError, "kth must be in 0 … 1, got 2"),
+        (lambda: exact.argpartition([1, 2], [0, 0.5]), nsc.OperandError, r"kth must be in 0 … 1, got \[0, 0"),
+        (lambda: exact.median(np.ones(2, "m8[s]"), weights=[1, 1]), nsc.OperandTypeError, "need numbers"),
         (lambda: exact.select([1, 2], [0, -2]), nsc.OperandError, "each rank once"),
         (lambda: exact.select([1, 2], 2), nsc.OperandError, "integers in 0 … 1, got 2"),
         (lambda: exact.select([1, 2], []), nsc.OperandError, r"integers in 0 … 1, got \[\]"),

@@ -5,21 +5,32 @@
 
 namespace nsc {
 
+// An order of values. Where `descending` is a register of -1, not of 0, larger values come first,
+// and NaN too unless `nan_last`. `nan` is a register of -1 where NaN comes first.
+template <class Key>
+struct Order {
+    Vec<Key> descending, nan;
+    bool nan_last;
+    NSC_FUNCTION Order(Vec<Key> descending, bool nan_last = false)
+        : descending(descending), nan(nan_last ? all<Key>(0) : descending), nan_last(nan_last) {}
+};
+
 // Types of values. A value's bits become a key, an integer in the order of the values, and come
-// back from it. `descending` is a register of 0, or of -1 for the other order. For sorting with
-// indices, keys are equal where values are; `lost` then tells which values cannot come back from
-// their keys, and is_shared() which keys are of several values.
+// back from it. For sorting with indices, keys are equal where values are; `lost` then tells which
+// values cannot come back from their keys, and is_shared() which keys are of several values.
 
 template <class number>
 struct Integer {
     using Key = number;
     static constexpr bool key_is_value = true;  // in ascending order
-    NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return bits ^ descending; }
-    NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
-    NSC_STEP static Vec<Key> key_with_index(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) {
-        return bits ^ descending;
+    NSC_STEP static Vec<Key> key(Vec<Key> bits, Order<Key> order) {
+        return bits ^ order.descending;
     }
-    NSC_STEP static Vec<Key> is_shared(Vec<Key>, Vec<Key>) { return all<Key>(0); }
+    NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
+    NSC_STEP static Vec<Key> key_with_index(Vec<Key> bits, Order<Key> order, Vec<Key> *) {
+        return bits ^ order.descending;
+    }
+    NSC_STEP static Vec<Key> is_shared(Vec<Key>, Order<Key>) { return all<Key>(0); }
     NSC_STEP static Vec<Key> is_nan(Vec<Key>) { return all<Key>(0); }
 };
 
@@ -35,22 +46,24 @@ struct Float {
         return bits ^ ((bits >> (8 * sizeof(integer) - 1)) & most);
     }
     NSC_STEP static Vec<Key> is_nan(Vec<Key> bits) { return (bits & most) > infinity; }
-    NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) {
+    NSC_STEP static Vec<Key> key(Vec<Key> bits, Order<Key> order) {
         const Vec<Key> size = bits & most;
-        return (size > infinity ? size : ordered(bits)) ^ descending;
+        const Vec<Key> key = (size > infinity ? size : ordered(bits)) ^ order.descending;
+        // A branch that is the same for all values takes less time than one more operation.
+        if (order.nan_last) return size > infinity ? size : key;
+        return key;
     }
     NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) {
         return ordered(key ^ descending);
     }
-    NSC_STEP static Vec<Key> key_with_index(Vec<Key> bits, Vec<Key> descending, Vec<Key> *lost) {
+    NSC_STEP static Vec<Key> key_with_index(Vec<Key> bits, Order<Key> order, Vec<Key> *lost) {
         const Vec<Key> is_nan = (bits & most) > infinity, is_negative_zero = bits == lowest;
         *lost |= is_nan | is_negative_zero;
-        const Vec<Key> key = is_nan ? all<Key>(most) : ordered(bits);
-        return (is_negative_zero ? all<Key>(0) : key) ^ descending;
+        const Vec<Key> key = is_negative_zero ? all<Key>(0) : ordered(bits);
+        return is_nan ? most ^ order.nan : key ^ order.descending;
     }
-    NSC_STEP static Vec<Key> is_shared(Vec<Key> key, Vec<Key> descending) {
-        const Vec<Key> plain = key ^ descending;
-        return (plain == 0) | (plain == most);
+    NSC_STEP static Vec<Key> is_shared(Vec<Key> key, Order<Key> order) {
+        return (key == order.descending) | (key == (most ^ order.nan));
     }
 };
 

@@ -14,20 +14,21 @@ from nsc.runtime.exact.kernel import ExactKernel, Layout
 _MOST_IN_EVERY_WAY = 1 << 20
 
 
-def run_in_every_way(exact: ExactKernel, dtype: str) -> Run:
+def run_in_every_way(exact: ExactKernel, dtype: str, descends: bool) -> Run:
     """Return a function that runs an exact kernel, for `check_emitted`; an index is -1 where two ways differ.
 
-    The ways: samples as rows and as columns, with places and without, ascending and, if all values are
-    sorted, descending.
+    The ways: samples as rows and as columns, with places and without, ascending and descending.
 
     Args:
         exact: the kernel.
         dtype: a float, a key of ELEMENTS.
+        descends: whether the kernel's results are the first places of a descending order. Then samples are
+            reversed, because the last of equal values has the highest rank, and the first place.
     """
     n, outputs, kernel = exact.source.n, exact.source.outputs, exact.function(dtype)
 
     def call(
-        x: npt.NDArray[Any], in_rows: bool, index: str | None, descending: bool = False
+        x: npt.NDArray[Any], in_rows: bool, index: str | None, descending: bool = descends
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64] | None]:
         count = len(x)
         layout = Layout(1, count, 0, 1, n) if in_rows else Layout(1, count, 0, count, 1)
@@ -41,22 +42,22 @@ def run_in_every_way(exact: ExactKernel, dtype: str) -> Run:
         return values.T, None if places is None else places.T.astype(np.int64)
 
     def run(inputs: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        x = inputs.astype(dtype)
+        x = inputs.astype(dtype)[:, :: -1 if descends else 1]
         values, places = call(x, True, "int64")
         assert places is not None
+        wanted = n - 1 - places if descends else places
         if len(x) * n > _MOST_IN_EVERY_WAY:
-            return values, places
+            return values, wanted
+        # In the opposite order the negated numbers come out in the same places.
+        opposite, indices = call(np.negative(x), True, "int64", not descends)
         others = [call(x, False, "int32"), call(x, True, None), call(x, False, None)]
-        if outputs == n:
-            # Sorted descending, the negated numbers come out in the same places.
-            opposite, indices = call(np.negative(x), True, "int64", descending=True)
-            others.append((np.negative(opposite), indices))
+        others.append((np.negative(opposite), indices))
         same = np.ones(values.shape, bool)
         for other, indices in others:
             same &= other == values
             if indices is not None:
                 same &= indices == places
-        return values, np.where(same, places, -1)
+        return values, np.where(same, wanted, -1)
 
     return run
 

@@ -59,16 +59,17 @@ def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget
         )
     library = kernel.own_library()
     kernel.specialise()
-    wires, ranks = (list(range(network.n)),) * 2
+    wires, ranks, descends = (*(list(range(network.n)),) * 2, False)
     if kernel.outputs is not None:
         wires, ranks = list(kernel.outputs.wires), list(kernel.outputs.ranks)
+        descends = kernel.outputs.descends
     exact = exact_kernel_of(kernel)
     for real in sorted(kernel.reals):
         parts: dict[str, Run] = {
             _RELAXED: _run_exactly(kernel, library.functions[real], real, wires, ranks),
         }
         if exact is not None:
-            parts["exact kernel"] = on_negatives(run_in_every_way(exact, real))
+            parts["exact kernel"] = on_negatives(run_in_every_way(exact, real, descends))
         # A wrong kernel may return any number.
         with np.errstate(all="ignore"):
             found = check_emitted(network, property_, ranks, parts, budget, slow=[_RELAXED])

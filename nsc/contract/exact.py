@@ -22,6 +22,9 @@ ELEMENTS = {
     "uint8": "uint8",
     "bool": "uint8",
 }
+# How a call of a kernel orders values, as SortOrder of nsc/exact/kernel.h: ascending, with NaN last;
+# descending, with NaN first; descending, with NaN last.
+ASCENDING, DESCENDING, NAN_LAST = range(3)
 # Most values of a sample: for more, a proof takes seconds, and other sorts are as fast.
 MOST = 1024
 

@@ -55,16 +55,17 @@ def _relaxed(number: int, kernel: Kernel, dtypes: Collection[str]) -> dict[str, 
             f"{kernel.name} has no kernels for processors, which alone are deployed: compile it with "
             f"{argument('targets', ('cpu', 'cuda'))}"
         )
-    manifest = kernel.manifest
-    ranks = [] if manifest.outputs is None else [rank for _, rank in manifest.outputs]
+    manifest, outputs = kernel.manifest, kernel.outputs
+    places = () if outputs is None else outputs.places
     exact = exact_kernel_of(kernel) if dtypes else None
     return {
         "number": number,
         "spec": kernel.spec,
         "manifest": manifest,
         "text": _body(manifest.name, kernel.sources["cpu"]),
-        "outputs": len(ranks),
-        "rank_lines": wrapped([*ranks, 0]),
+        "outputs": len(places),
+        "descends": "true" if outputs is not None and outputs.descends else "false",
+        "place_lines": wrapped([*places, 0]),
         "float32": _functions(manifest, "float32"),
         "float64": _functions(manifest, "float64"),
         "exact_text": _body(manifest.name, exact.source.texts["cpu"]) if exact else "",

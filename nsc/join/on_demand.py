@@ -82,9 +82,9 @@ class _Task(Generic[Function]):
 
 @cache
 def exact_kind(
-    n: int, ranks: tuple[int, ...] | None, dtype: str, has_indices: bool, peer: str = "NumPy"
+    n: int, places: tuple[int, ...] | None, dtype: str, has_indices: bool, peer: str = "NumPy"
 ) -> Kind[ExactFunction]:
-    """Return the calls of the exact kernel for n values, some ranks (None: all) and a type.
+    """Return the calls of the exact kernel for n values, some places of their order (None: all) and a type.
 
     Calls with and without indices are timed separately. The peer is NumPy, torch or bottleneck.
     """
@@ -93,27 +93,28 @@ def exact_kind(
         return function_of(ExactSource(texts={}, **said), library)
 
     def build() -> tuple[ExactFunction, Artifact, Mapping[str, Any]]:
-        from nsc.compiler import selection
-
-        is_top = ranks is not None and ranks == tuple(range(n - 1, n - 1 - len(ranks), -1))
-        select = None if ranks is None else selection.top_k(len(ranks)) if is_top else selection.ranks(*ranks)
-        kernel = exact_kernel(n, select)
+        kernel = exact_kernel(n, places)
         said = {key: value for key, value in asdict(kernel.source).items() if key != "texts"}
         return kernel.function(dtype), kernel.build(dtype), said
 
-    task = _Task(("exact", n, ranks, dtype), load, build)
+    task = _Task(("exact", n, places, dtype), load, build)
     # About how much faster kernels are with AVX2 or AVX-512.
     factor = (12 - 1.2 * math.log2(n)) / (4 if peer == "bottleneck" else 1)
     return Kind(task.kept, task.built, build_seconds=2 + n / 50, factor=max(1.0, factor))
 
 
 @cache
-def exact_kernel(n: int, select: Selection | None = None) -> ExactKernel:
-    """Return the exact kernel for n values; errors as `compile_exact`."""
+def exact_kernel(n: int, places: tuple[int, ...] | None = None) -> ExactKernel:
+    """Return the exact kernel for some places of n values in order, or for all; errors as `compile_exact`.
+
+    A call says whether the order ascends or descends.
+    """
     # Imported late: most calls find their kernel without the compiler of networks.
+    from nsc.compiler import selection
     from nsc.compiler.exact.compiling import compile_exact
     from nsc.join.budget import budget_of
 
+    select = None if places is None else selection.ranks(*places)
     return ExactKernel(compile_exact(n, select, VERSION, budget_of(keeps=True)))
 
 
@@ -122,7 +123,7 @@ def exact_kernel_of(kernel: Kernel) -> ExactKernel | None:
     if kernel.n > MOST:
         return None
     try:
-        return exact_kernel(kernel.n, selection_of(kernel))
+        return exact_kernel(kernel.n, None if kernel.outputs is None else kernel.outputs.places)
     except UnprovedError:
         return None
 

@@ -154,8 +154,8 @@ class SoftTopK(_Statistic):
     They are Pᵀ times 1 for the k highest ranks, 0 for the others; P is never formed. So they add up to k, or
     to the number of entries if fewer take part. Other entries have the weight 0.
 
-    With `straight_through` they are exactly 1 for the k largest, and 0 for the others; the later of equal
-    values count as the larger. Their gradient is the soft weights'.
+    With `straight_through` they are exactly 1 for the k largest, and 0 for the others; of equal values the
+    one with the lower index counts as the larger. Their gradient is the soft weights'.
 
     Calls, other arguments and errors: see `Quantile`; the weights have the dtype of x, and are NaN in a
     sample with a NaN. Cost per sample: a `Sorter.rank`, O(size), with `straight_through` also an exact

@@ -9,8 +9,10 @@ NumPy does the work until a kernel has paid for its build: docs/exact.md has the
 once. Kernels are proved, and kept on disk. They sort axes of up to MOST values. NumPy and kernels give the
 same results, but zeros may lose their signs.
 
-Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number. Ties keep
-their order where indices are asked for.
+Types are NumPy's integers, bool, float16, float32 and float64; sorts, selections and medians take datetime64
+and timedelta64 too. NaN and NaT come last in every order, as in NumPy 2.5. Where indices are asked for, the
+lower index of equal values comes first, in every order. (Operators for tensors put NaN first where the order
+descends, as torch does.)
 
 Masked arrays, matrices and other subclasses are refused: the result would lose their masks or other meaning.
 Memory maps are taken. Arrays in the other byte order are converted.
@@ -32,7 +34,7 @@ from nsc.numpy.filters import (
     rank_filter,
 )
 from nsc.numpy.moving import Rolling, rolling
-from nsc.numpy.sorting import argsort, select, sort, topk
+from nsc.numpy.sorting import argpartition, argsort, partition, select, sort, top_k, topk
 from nsc.numpy.statistics import (
     median,
     nanmedian,
@@ -47,6 +49,7 @@ __all__ = [
     "MOST",
     "Rolling",
     "Sorted",
+    "argpartition",
     "argsort",
     "get_num_threads",
     "maximum_filter",
@@ -56,6 +59,7 @@ __all__ = [
     "nanmedian",
     "nanpercentile",
     "nanquantile",
+    "partition",
     "percentile",
     "percentile_filter",
     "prepare",
@@ -65,6 +69,7 @@ __all__ = [
     "select",
     "set_num_threads",
     "sort",
+    "top_k",
     "topk",
     "trimmed_mean",
 ]

@@ -33,14 +33,14 @@ def sort_by_numpy(
     Args:
         x: an array with at least one value.
         axis: from 0 on.
-        ranks: which results are wanted.
-        descending: whether the largest value comes first; only where all ranks are results.
+        ranks: which results are wanted; with places all, or the first ones.
+        descending: whether the largest value comes first, and NaN last; only for all results, or with places.
         index_dtype: the type of places, where ties keep their order; None: places are left empty.
     """
     if index_dtype is None and ranks is None:
-        values = x.copy(order="C")
+        values = mirrored(x) if descending else x.copy(order="C")
         values.sort(axis=axis)
-        return Sorted(np.ascontiguousarray(np.flip(values, axis)) if descending else values, np.empty(0))
+        return Sorted(mirrored(values, values) if descending else values, np.empty(0))
     # NumPy selects along the last axis several times as fast as along others.
     is_last = axis == x.ndim - 1
     rows = x if is_last else np.moveaxis(x, axis, -1)
@@ -50,14 +50,19 @@ def sort_by_numpy(
         return Sorted(np.ascontiguousarray(found if is_last else np.moveaxis(found, -1, axis)), np.empty(0))
     rows = np.ascontiguousarray(rows)
     n = rows.shape[-1]
-    if ranks is not None:
-        places = _places_of(rows.reshape(-1, n), ranks).reshape(*rows.shape[:-1], len(ranks))
-    elif descending:  # ties keep their order too: the flipped array is sorted, and its result flipped
-        places = n - 1 - _order(rows[..., ::-1])[..., ::-1]
+    if ranks is None:
+        places = _order(rows, descending)
     else:
-        places = _order(rows)
+        found = _first_places(rows.reshape(-1, n), len(ranks), descending)
+        places = found.reshape(*rows.shape[:-1], len(ranks))
     places = np.ascontiguousarray(places if is_last else np.moveaxis(places, -1, axis))
     return Sorted(taken(x, places, axis), places.astype(index_dtype, copy=False))
+
+
+def mirrored(x: Array, out: Array | None = None) -> Array:
+    """Return numbers in the opposite order, in which NaN stays the largest; twice, the numbers themselves."""
+    found: Array = (np.negative if x.dtype.kind == "f" else np.invert)(x, out=out, order="C")
+    return found
 
 
 def taken(x: Array, places: Array, axis: int) -> Array:
@@ -110,48 +115,43 @@ def _runs_of(ranks: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _places_of(rows: Array, ranks: Sequence[int]) -> Array:
-    """Return the places of some ranks of rows; the first of equal values has the lower rank."""
-    n, count, low, high = rows.shape[-1], len(ranks), min(ranks), max(ranks)
-    if high - low + 1 != count or (low > 0 and high < n - 1) or count > n // 8:
-        return _order(rows)[:, list(ranks)]
-    edge = _values_of(rows.copy(), [low or high])
-    # Comparisons with NaN are false, so NaN lies behind an edge.
+def _first_places(rows: Array, count: int, descending: bool) -> Array:
+    """Return the places of the first values of rows in an order; ties keep their order."""
+    n = rows.shape[-1]
+    if count > n // 8:
+        return _order(rows, descending)[:, :count]
+    edge = _values_of(mirrored(rows) if descending else rows.copy(), [count - 1])
+    edge = mirrored(edge) if descending else edge
     with np.errstate(invalid="ignore"):
-        is_chosen = ~(rows < edge) if low else rows <= edge
+        is_chosen = rows >= edge if descending else rows <= edge
         surplus = np.count_nonzero(is_chosen, axis=-1) - count
-        is_plain = surplus == 0
-        if (surplus > 0).any():  # too many values equal the edge: the first or the last of them go
+        if (surplus > 0).any():  # too many values equal the edge: the last of them go
             is_edge = rows == edge
             edges = np.count_nonzero(is_edge, axis=-1)
             places = np.arange(edges.sum()) - np.repeat(np.cumsum(edges) - edges, edges)
-            goes = places < np.repeat(surplus, edges) if low else places >= np.repeat(edges - surplus, edges)
+            goes = places >= np.repeat(edges - surplus, edges)
             is_chosen.reshape(-1)[np.flatnonzero(is_edge)[goes]] = False
-            is_plain = (surplus >= 0) & (surplus <= edges)
-    listed = [rank - low for rank in ranks]
     found = np.empty((len(rows), count), np.int64)
+    # Comparisons with an edge that is NaN are false.
+    is_plain = surplus >= 0
     plain: Any = slice(None) if is_plain.all() else is_plain
     places = np.flatnonzero(is_chosen[plain]).reshape(-1, count) % n
-    found[plain] = _ordered(rows[plain], places)[:, listed]
-    if not is_plain.all():  # the edge is NaN
-        found[~is_plain] = _order(rows[~is_plain])[:, list(ranks)]
+    order = _order(np.take_along_axis(rows[plain], places, -1), descending)
+    found[plain] = np.take_along_axis(places, order, -1)
+    if not is_plain.all():
+        found[~is_plain] = _order(rows[~is_plain], descending)[:, :count]
     return found
 
 
-def _ordered(rows: Array, places: Array) -> Array:
-    """Return ascending places in the order of their values; places of equal values stay ascending."""
-    order = _order(np.take_along_axis(rows, places, -1))
-    return np.take_along_axis(places, order, -1)
-
-
-def _order(rows: Array) -> Array:
-    """Return a stable argsort of the last axis.
+def _order(rows: Array, descending: bool) -> Array:
+    """Return a stable argsort of the last axis, NaN last.
 
     NumPy sorts whole numbers by vector instructions, but sorts places without them. So a value of up to 32
     bits and its place are sorted as one number. Long rows of float64 are sorted by NumPy's faster,
     unstable argsort, and again by the stable one if some values are equal.
     """
     n = rows.shape[-1]
+    rows = mirrored(rows) if descending else rows
     if rows.itemsize > 4 and rows.dtype.kind == "f" and n > _FEW:
         order = rows.argsort(axis=-1)
         values = np.take_along_axis(rows, order, -1)
@@ -202,19 +202,24 @@ def small_topk(array: Array, k: int, axis: int = -1, *, largest: bool = True) ->
         or type(largest) is not bool
     ):
         raise ValueError
-    part = slice(None, -k - 1, -1) if largest else slice(k)
+    keys = array if not largest else -array if array.dtype.kind == "f" else ~array
     if 4 * k < n:  # few values are selected, and then sorted
-        border = n - k if largest else k - 1
-        places = array.argpartition(border)
-        edge, some = array[places[border]], places[border:] if largest else places[:k]
-        # NumPy may take any of the values that equal the border. Comparisons with NaN are false.
-        if np.count_nonzero(array < edge if largest else array <= edge) == border + (not largest):
+        some = keys.argpartition(k - 1)[:k]
+        # NumPy may take any of the values that equal the last one. Comparisons with NaN are false.
+        if np.count_nonzero(keys <= keys[some[-1]]) == k:
             some.sort()
-            values = array[some]
-            order = values.argsort(kind="stable")[part]
-            return Sorted(values[order], some[order])
-    order = array.argsort(kind="stable")[part]
-    return Sorted(array[order], order)
+            places = some[keys[some].argsort(kind="stable")]
+            return Sorted(array[places], places)
+    places = keys.argsort(kind="stable")[:k]
+    return Sorted(array[places], places)
+
+
+def small_top_k(
+    array: Array, k: int, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> Sorted:
+    if type(sorted) is not bool:
+        raise TypeError
+    return small_topk(array, k, axis, largest={"largest": True, "smallest": False}[mode])
 
 
 def small_select(array: Array, wanted: int, axis: int = -1) -> Any:

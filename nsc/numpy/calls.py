@@ -28,6 +28,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Maps dtypes of arrays to keys of ELEMENTS. Dtypes in the other byte order are missing.
 NAMES = {np.dtype(name): name for name in ELEMENTS if hasattr(np, name)}
+# The kinds of dtypes of times, and the functions that take times.
+TIMES = "mM"
+_OF_TIMES = ("sort", "argsort", "topk", "top_k", "select", "partition", "argpartition", "median")
 # Most values of a small array. With more, NumPy's work takes longer than the general way's checks.
 _SMALL = 1 << 13
 # A call on fewer values uses one thread.
@@ -93,13 +96,14 @@ def read(function: str, array: ArrayLike) -> Array:
     """Return a caller's argument as an array of NumPy's own class, in this machine's byte order.
 
     Raises:
-        OperandTypeError: a type that ELEMENTS lacks, or a class whose meaning the result would lose.
+        OperandTypeError: a type that ELEMENTS lacks, times in a function of numbers; a class whose meaning
+            the result would lose.
         OperandError: lists of different lengths.
     """
     x = plain(function, array)
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
-    if x.dtype not in NAMES:
+    if x.dtype not in NAMES and not (x.dtype.kind in TIMES and function in _OF_TIMES):
         hint = ""
         if x.dtype == object:  # such as the values of a frame with missing integers
             hint = ": make numbers of it, as x.astype(float) or frame.to_numpy(float, na_value=np.nan)"

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nsc.contract.exact import MOST
+from nsc.contract.exact import ASCENDING, MOST, NAN_LAST
 from nsc.join.choosing import Kind, serve
 from nsc.join.on_demand import exact_kind
 from nsc.numpy.by_numpy import Ranks, sort_by_numpy
-from nsc.numpy.calls import NAMES, Array, Sorted, some_of, thread_count
+from nsc.numpy.calls import NAMES, TIMES, Array, Sorted, some_of, thread_count
 from nsc.runtime.devices.threads import parts_of, share_out
 from nsc.runtime.exact.kernel import ExactFunction, Layout, layout_of, places_fit
 
@@ -153,9 +153,20 @@ def sort_along(
     descending: bool = False,
     index_dtype: np.dtype[Any] | None = None,
 ) -> Sorted:
-    """Sort or select along an axis, from 0 on; without an `index_dtype`, indices are empty."""
+    """Sort or select along an axis, from 0 on; NaN and NaT come last.
+
+    Args:
+        function, workers: as in `thread_count`.
+        x: an array of numbers or times.
+        axis, ranks, descending, index_dtype: as in `sort_by_numpy`.
+    """
+    if x.dtype.kind in TIMES:
+        # NaT is the least number. It becomes the greatest, all others one less, unless the order descends.
+        shift = np.int64(not descending)
+        found = sort_along(function, x.view(np.int64) - shift, axis, ranks, workers, descending, index_dtype)
+        return Sorted((found.values + shift).view(x.dtype), found.indices)
     threads, n = thread_count(function, workers, x.size), x.shape[axis]
-    if x.size == 0:
+    if x.size == 0 or ranks == ():
         results = (*x.shape[:axis], n if ranks is None else len(ranks), *x.shape[axis + 1 :])
         return Sorted(np.empty(results, x.dtype), np.empty(results, index_dtype))
     if index_dtype is not None and not places_fit(n, x.itemsize):
@@ -166,7 +177,8 @@ def sort_along(
         if kernel is None:
             return sort_by_numpy(x, axis, ranks, descending, index_dtype)
         samples = Samples.of(x, (axis,))
-        values, indices = _sort_by_kernel(kernel, samples.lay(x), descending, index_dtype, threads)
+        order = NAN_LAST if descending else ASCENDING
+        values, indices = _sort_by_kernel(kernel, samples.lay(x), order, index_dtype, threads)
         return Sorted(samples.put(values), indices if index_dtype is None else samples.put(indices))
 
     return _served(x, axis, ranks, ranks, descending, index_dtype, sort)
@@ -203,7 +215,7 @@ def each_block(
                     found = sort_by_numpy(laid[part].swapaxes(1, 2), 2, known, False, index_dtype)
                     values, indices = (each.reshape(-1, outputs).T for each in found)
                 else:
-                    values, indices = _sort_by_kernel(kernel, laid[part], False, index_dtype, 1)
+                    values, indices = _sort_by_kernel(kernel, laid[part], ASCENDING, index_dtype, 1)
                     values, indices = _columns(values), _columns(indices) if index_bytes else indices
                 rows = statistic.of_block(SortedBlock(values, known, indices, part))
                 for row, result in zip(results, rows, strict=True):
@@ -249,7 +261,7 @@ def _served(
 
 
 def _sort_by_kernel(
-    kernel: ExactFunction, x: Array, descending: bool, index_dtype: np.dtype[Any] | None, threads: int
+    kernel: ExactFunction, x: Array, order: int, index_dtype: np.dtype[Any] | None, threads: int
 ) -> tuple[Array, Array]:
     """Return values, and indices if their dtype is given, as outer × results × inner."""
     outer, n, inner = x.shape
@@ -266,7 +278,7 @@ def _sort_by_kernel(
 
     def do(part: int, parts: int) -> None:
         addresses = values.ctypes.data, places
-        kernel.call(x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts)
+        kernel.call(x.ctypes.data, layout, *addresses, index_bytes, order, part=part, parts=parts)
 
     share_out(do, threads, parts_of(threads, _work_of(kernel, x, index_bytes)))
     return values, indices

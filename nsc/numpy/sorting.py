@@ -1,4 +1,7 @@
-"""Sorting and selection along an axis: sort, argsort, topk, select."""
+"""Sorting and selection along an axis: sort, argsort, topk, top_k, select, partition, argpartition.
+
+NaN and NaT come last in every order. Of equal values the one with the lower index comes first.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from nsc.arguments import flag, whole, wholes
+from nsc.arguments import flag, is_name, whole, wholes
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.by_numpy import small_argsort, small_select, small_sort, small_topk
-from nsc.numpy.calls import Array, Sorted, index_dtype_of, public, read_along
+from nsc.numpy.by_numpy import mirrored, small_argsort, small_select, small_sort, small_top_k, small_topk
+from nsc.numpy.calls import TIMES, Array, Sorted, index_dtype_of, public, read_along, thread_count
 from nsc.numpy.chunks import by_samples
 from nsc.numpy.samples import sort_along
 
@@ -54,7 +57,7 @@ def sort(
     Args:
         array: of any shape. Axes of more than MOST values are sorted by numpy.sort.
         axis: the axis along which to sort; None: the array is flattened first.
-        descending: whether the largest value, or NaN, comes first.
+        descending: whether the largest value comes first; NaN and NaT come last in both orders.
         return_indices: whether to return the indices too, as a stable numpy.argsort.
         index_dtype: int64 or int32.
         workers: the most threads, or -1; None: as many as `get_num_threads` returns.
@@ -106,36 +109,82 @@ def topk(
 ) -> Sorted:
     """Return the k largest values along an axis, largest first, or the k smallest, with their indices.
 
-    The largest are the last k of a stable `sort`, reversed: if values are equal, the one that lies last comes
-    first. The smallest are the first k.
+    They are the first k of a `sort` in that order: of equal values the one with the lower index comes first,
+    and NaN is taken only where there are fewer than k numbers.
 
     Args:
         array, axis, index_dtype, workers: as in `sort`.
-        k: how many.
-        largest: True: the k largest. False: the k smallest, smallest first, NaN last.
+        k: how many; 0 gives empty results.
+        largest: True: the k largest. False: the k smallest, smallest first.
 
     Raises:
-        OperandError: k outside 1 … the length of the axis; or as in `sort`.
+        OperandError: k outside 0 … the length of the axis; or as in `sort`.
 
     >>> topk([3, 1, 4, 1, 5], 2)
     Sorted(values=array([5, 4]), indices=array([4, 2]))
     >>> topk([3, 1, 4, 1, 5], 2, largest=False).indices
     array([1, 3])
     """
-    count, is_largest = whole(k), flag("largest", largest, OperandTypeError)
-    x, axis = read_along("topk", array, axis)
-    length = x.shape[axis]
-    if count is None or not 1 <= count <= length:
-        raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
-    ranks = tuple(range(length - 1, length - 1 - count, -1)) if is_largest else tuple(range(count))
-    return sort_along("topk", x, axis, ranks, workers, index_dtype=index_dtype_of("topk", index_dtype))
+    return _top("topk", array, k, axis, flag("largest", largest, OperandTypeError), index_dtype, workers)
+
+
+@public(by_samples, small_top_k)
+def top_k(
+    array: ArrayLike,
+    k: int,
+    *,
+    axis: int | None = -1,
+    mode: str = "largest",
+    sorted: bool = True,
+    index_dtype: DTypeLike = np.int64,
+    workers: int | None = None,
+) -> Sorted:
+    """Return the k largest or smallest values along an axis and their indices, as numpy.top_k of NumPy 2.6.
+
+    It is `topk` under NumPy's name. Results have an order even where NumPy's have none.
+
+    Args:
+        array, k, axis, index_dtype, workers: as in `topk`.
+        mode: "largest" or "smallest".
+        sorted: is taken for NumPy's sake; results are always sorted.
+
+    Raises:
+        OperandError: another mode; or as in `topk`.
+
+    >>> top_k([3.0, np.nan, 4.0], 2), top_k([3.0, np.nan, 4.0], 1, mode="smallest").values
+    (Sorted(values=array([4., 3.]), indices=array([2, 0])), array([3.]))
+    """
+    flag("sorted", sorted, OperandTypeError)
+    if not is_name(mode, ("largest", "smallest")):
+        raise OperandError(f"nsc.numpy.top_k: mode must be 'largest' or 'smallest', got {mode!r}")
+    return _top("top_k", array, k, axis, mode == "largest", index_dtype, workers)
+
+
+def _top(
+    function: str,
+    array: ArrayLike,
+    k: int,
+    axis: int | None,
+    largest: bool,
+    index_dtype: DTypeLike,
+    workers: int | None,
+) -> Sorted:
+    """Return the first k values of an order, and their indices; errors as in `topk`."""
+    x, axis = read_along(function, array, axis)
+    count, length = whole(k), x.shape[axis]
+    if count is None or not 0 <= count <= length:
+        raise OperandError(
+            f"nsc.numpy.{function}: k must be an integer in 0 … {length}, the length of the axis, got {k!r}"
+        )
+    index = index_dtype_of(function, index_dtype)
+    return sort_along(function, x, axis, tuple(range(count)), workers, largest, index)
 
 
 @public(by_samples, small_select)
 def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int | None = None) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
-    numpy.partition puts the same values at these ranks.
+    `partition` puts the same values at these ranks.
 
     Args:
         array, axis, workers: as in `sort`.
@@ -159,3 +208,69 @@ def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int
         raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
     values = sort_along("select", x, axis, ranks, workers).values
     return values if one is None else np.take(values, 0, axis)
+
+
+@public(by_samples)
+def partition(
+    array: ArrayLike,
+    kth: Any,
+    axis: int | None = -1,
+    *,
+    descending: bool = False,
+    workers: int | None = None,
+) -> Array:
+    """Return a copy of an array in which the values of some ranks are where a `sort` would put them.
+
+    No value in front of such a place comes behind its value in the order, no value behind it comes before.
+    The work is numpy.partition's; `select` returns the values of ranks alone, and can use a kernel.
+
+    Args:
+        array, axis, descending: as in `sort`.
+        kth: a place or several; negative places count from the end.
+        workers: is taken as in `sort`; NumPy partitions in one thread.
+
+    Raises:
+        OperandError: a place that the axis does not have; or as in `sort`.
+
+    >>> int(partition([3, 1, 4, 1, 5], 2)[2]), int(partition([3, 1, 4, 1, 5], 0, descending=True)[0])
+    (3, 5)
+    """
+    x, keys, axis, places = _partitioned("partition", array, kth, axis, descending, workers)
+    found = np.partition(keys, places, axis)
+    return mirrored(found).view(x.dtype) if descending else found
+
+
+@public(by_samples)
+def argpartition(
+    array: ArrayLike,
+    kth: Any,
+    axis: int | None = -1,
+    *,
+    descending: bool = False,
+    workers: int | None = None,
+) -> Array:
+    """Return indices that partition an array, as numpy.argpartition. Arguments and errors as in `partition`.
+
+    >>> int(argpartition([3, 1, 4, 1, 5], 4)[4])
+    4
+    """
+    _, keys, axis, places = _partitioned("argpartition", array, kth, axis, descending, workers)
+    return np.argpartition(keys, places, axis)
+
+
+def _partitioned(
+    function: str, array: ArrayLike, kth: Any, axis: int | None, descending: bool, workers: int | None
+) -> tuple[Array, Array, int, list[int]]:
+    """Return an array, keys in its order, the axis and the places; errors as in `partition`."""
+    descends = flag("descending", descending, OperandTypeError)
+    x, at = read_along(function, array, axis)
+    thread_count(function, workers, x.size)
+    length = x.shape[at]
+    one = whole(kth)
+    places = wholes(kth if one is None else [one])
+    if not places or not -length <= min(places) <= max(places) < length:
+        raise OperandError(f"nsc.numpy.{function}: kth must be in 0 … {length - 1}, got {kth!r}")
+    if not descends:
+        return x, x, at, [*places]
+    # In a descending order times are numbers, of which NaT is the least.
+    return x, mirrored(x.view(np.int64) if x.dtype.kind in TIMES else x), at, [*places]

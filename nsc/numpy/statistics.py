@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import real
 from nsc.contract.windows import Place
-from nsc.errors import OperandError
+from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.by_numpy import small_median, small_nanmedian, small_percentile, small_quantile
 from nsc.numpy.calls import (
+    TIMES,
     Array,
     Axes,
     axes_of,
@@ -58,6 +59,9 @@ def median(
     workers: int | None = None,
 ) -> Array:
     """Return the median along axes, as numpy.median: NaN where there is a NaN, float64 for integers.
+
+    The median of times is a time, NaT where there is a NaT. The mean of two durations is cut towards 0, as
+    in NumPy; the mean of two dates, which NumPy lacks, is cut towards the earlier one.
 
     With weights, the median is the value with at most half of the whole weight below it and at most half
     above it. If there are two such values, the median is their mean. Equal weights change nothing. Whole
@@ -307,9 +311,25 @@ class _Reduction:
 
     def median(self, weights: ArrayLike | None) -> Array:
         """Return the medians, as `median` defines them."""
+        if self.x.dtype.kind in TIMES:
+            return self._median_of_times(weights)
         if weights is None:
             return self.by_rule((), float_of(self.x), _MEDIAN_OF_WIDE if is_wide(self.x.dtype) else MEDIAN)
         return self.by_weights((), float_of(self.x), weighted_median, weights)
+
+    def _median_of_times(self, weights: ArrayLike | None) -> Array:
+        if weights is not None:
+            raise OperandTypeError(f"nsc.numpy.median: weights need numbers, got {self.x.dtype}")
+        numbers = replace(self, x=self.x.view(np.int64), out=None)
+        mean = _mean_of_dates if self.x.dtype.kind == "M" else _mean_of_durations
+        of_numbers = numbers.by_rule((), numbers.x.dtype, replace(MEDIAN, join=mean))
+        found = np.asarray(of_numbers).view(self.x.dtype)
+        found[np.isnat(self.x).any(self.axes, keepdims=self.keepdims)] = "NaT"
+        check_out("median", self.out, found.shape, found.dtype)
+        if self.out is None:
+            return found[()]
+        np.copyto(self.out, found, casting="same_kind")
+        return self.out
 
     def quantiles(self, q: ArrayLike, method: str, weights: ArrayLike | None) -> Array:
         """Return the quantiles, as `quantile` defines them; in percent for a function of percentiles."""
@@ -446,6 +466,19 @@ def float_of(x: Array) -> np.dtype[Any]:
 def _middle(count: int) -> tuple[Place]:
     low, high = (count - 1) // 2, count // 2
     return (Place(low, high, None if low == high else 0.5),)
+
+
+def _mean_of_dates(low: Array, high: Array, _: float) -> Array:
+    """Return the means of two whole numbers, whose sum may not fit, rounded down."""
+    mean: Array = (low & high) + ((low ^ high) >> 1)
+    return mean
+
+
+def _mean_of_durations(low: Array, high: Array, _: float) -> Array:
+    """Return the means of two whole numbers, rounded towards 0."""
+    mean = _mean_of_dates(low, high, _)
+    mean += (low ^ high) & 1 & (mean < 0)
+    return mean
 
 
 MEDIAN = Rule(_middle, mean, selects=True)

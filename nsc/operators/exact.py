@@ -58,7 +58,8 @@ def hard_sort(
     way, spec, is_short = way_of(x), kernel.spec, index_dtype == torch.int32
     if way is not PLAIN:
         if is_written_out():
-            values, places = _torch_sort(spec, False).sorted(x, axis, descending, index_dtype)
+            worker = _torch_sort(spec, says_stable=False)
+            values, places = worker.sorted(x, axis, _descends(spec, descending), index_dtype)
             assert places is not None
             return values if values_only else Sorted(values, places)
         if values_only:
@@ -100,21 +101,29 @@ def _sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> t
     if x.is_cpu and not places_fit(x.shape[dim], x.itemsize):
         wide, indices = _sort(x.to(torch.int16), dim, descending, is_short, spec)
         return wide.to(x.dtype), indices
-    values, places = _worker(x, spec).sorted(x, dim, descending, torch.int32 if is_short else torch.int64)
+    index_dtype = torch.int32 if is_short else torch.int64
+    values, places = _worker(x, spec).sorted(x, dim, _descends(spec, descending), index_dtype)
     assert places is not None
     return values, places
 
 
 def _values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
-    return _worker(x, spec).sorted(x, dim, descending, None)[0] if x.dim() else x.clone()
+    if x.dim() == 0:
+        return x.clone()
+    return _worker(x, spec).sorted(x, dim, _descends(spec, descending), None)[0]
+
+
+def _descends(spec: str, descending: bool) -> bool:
+    """Return whether the order descends: a selection of the largest says so, for a sort the caller does."""
+    outputs = find_kernel(spec).outputs
+    return descending if outputs is None else outputs.descends
 
 
 def _worker(x: Tensor, spec: str) -> ExactSort:
     """Return the sort of a tensor for an operator: torch's, an exact kernel's, or a choice between both."""
     kernel, peer = find_kernel(spec), _torch_sort(spec)
     if x.is_cpu and kernel.n <= MOST:
-        ranks = None if kernel.outputs is None else tuple(kernel.outputs.ranks)
-        return _ChosenSort(ranks, peer)
+        return _ChosenSort(None if kernel.outputs is None else kernel.outputs.places, peer)
     exact = _exact_kernel(spec) if x.is_cuda else None
     return (None if exact is None else _on_gpu(exact, x)) or peer
 
@@ -123,12 +132,12 @@ class _ChosenSort:
     """Sorts tensors on the CPU by torch.sort, or by an exact kernel where that has paid.
 
     Args:
-        ranks: which results are wanted, in their order; None: all.
+        places: which places of the order are results; None: all.
         peer: sorts by torch.
     """
 
-    def __init__(self, ranks: tuple[int, ...] | None, peer: TorchSort) -> None:
-        self._ranks, self._peer = ranks, peer
+    def __init__(self, places: tuple[int, ...] | None, peer: TorchSort) -> None:
+        self._places, self._peer = places, peer
 
     def sorted(
         self, x: Tensor, dim: int, descending: bool, index_dtype: torch.dtype | None
@@ -136,7 +145,7 @@ class _ChosenSort:
         if not x.numel():
             return self._peer.sorted(x, dim, descending, index_dtype)
         n = x.shape[dim]
-        kind = exact_kind(n, self._ranks, DTYPE_NAMES[x.dtype], index_dtype is not None, "torch")
+        kind = exact_kind(n, self._places, DTYPE_NAMES[x.dtype], index_dtype is not None, "torch")
         samples = x.numel() // n
 
         def probe(share: float) -> int:
@@ -158,7 +167,7 @@ class _ChosenSort:
 
 def _torch_sort(spec: str, says_stable: bool = True) -> TorchSort:
     outputs = find_kernel(spec).outputs
-    return TorchSort(None if outputs is None else outputs.ranks, says_stable)
+    return TorchSort(None if outputs is None else outputs.places, says_stable)
 
 
 def _on_gpu(exact: ExactKernel, x: Tensor) -> ExactSort | None:
@@ -182,10 +191,8 @@ def select_rows(x: Tensor, rank: int) -> Tensor:
 def _selecting_on_gpu(x: Tensor, rank: int) -> ExactSort | None:
     if not x.is_cuda or x.shape[-1] > MOST:
         return None
-    from nsc.compiler import selection
-
     try:
-        return _on_gpu(exact_kernel(x.shape[-1], selection.ranks(rank)), x)
+        return _on_gpu(exact_kernel(x.shape[-1], (rank,)), x)
     except UnprovedError:
         return None
 

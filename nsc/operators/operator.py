@@ -18,7 +18,7 @@ from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted, hard_sort
 from nsc.operators.operands import Operands, Steepness, kept_or_new, tensor_of, unfolded
-from nsc.operators.samples import AS_IT_IS, Arrangement, Lengths, Mask, arranged, gathered, last_of
+from nsc.operators.samples import AS_IT_IS, Arrangement, Lengths, Lists, Mask, arranged, last_of
 from nsc.runtime.dispatch import relaxed
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.relaxed.call import NO_CLASSES, Call
@@ -72,8 +72,8 @@ class Operator(Packaged):
 
     # Whether calls may have fewer values than the network has wires.
     _takes_fewer = False
-    # Whether the largest values alone are selected, and the key in places where no entry takes part.
-    _largest_alone = False
+    # Whether ranks count from the largest value, and the key in places where no entry takes part.
+    _descends = False
     _absent = math.inf
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -163,10 +163,12 @@ class Operator(Packaged):
         steepness: Steepness,
         routing: str,
         payload: Tensor | None = None,
+        of_largest: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """Check, fold the leading shape into a batch, run, unfold.
 
         A payload is as a kernel takes it, but with the leading axes of x, or none if all samples share it.
+        Straight through, the first of equal values has the lowest rank, or the highest rank if `of_largest`.
 
         Returns:
             The values, for the selected or wanted ranks if there are such; and the routed tensor: the values
@@ -206,10 +208,13 @@ class Operator(Packaged):
         if routing == "rows":
             routed = routed.transpose(-1, -2)
         if is_straight:
-            ranks = wires if outputs is None else kept_or_new(tensor_of_numbers, x, outputs.ranks)
-            exact, places = self._sorted(x, arrangement)
-            if ranks is not None:
-                exact, places = _taken(exact, ranks), _taken(places, ranks)
+            wanted = wires if outputs is None else kept_or_new(tensor_of_numbers, x, outputs.places)
+            if of_largest:
+                exact, places = _sorted_backwards(x, lists)
+            else:
+                exact, places = x.sort(stable=True, dim=-1, descending=self._descends)
+            if wanted is not None:
+                exact, places = _taken(exact, wanted), _taken(places, wanted)
             if ROUTINGS[routing].payload is Payload.COLUMNS:
                 assert payload is not None
                 routed = straight(routed, _exact_columns(payload, routed, places, routing))
@@ -219,26 +224,6 @@ class Operator(Packaged):
         if lists is not None and routing == "permutation" and (is_straight or not classes):
             routed = lists.of_rows(routed)
         return values, routed
-
-    def _sorted(self, x: Tensor, arrangement: Arrangement) -> tuple[Tensor, Tensor]:
-        """Return keys (…, n), as `_run` has them, in exact order, and their places; ties keep their order."""
-        behind = self._behind(arrangement)
-        if behind is None:
-            exact, places = x.sort(stable=True, dim=-1)
-            return exact, places
-        exact, places = x.gather(-1, behind).sort(stable=True, dim=-1)
-        return exact, behind.gather(-1, places)
-
-    def _behind(self, arrangement: Arrangement) -> Tensor | None:
-        """Return places (…, n) with the entries that take part behind the others; None: they stay in front.
-
-        The first of equal numbers count as the smaller ones. If the largest are selected, the first must be
-        entries that take no part.
-        """
-        if arrangement.lists is None or not self._largest_alone:
-            return None
-        counts = arrangement.lists.counts.unsqueeze(-1)
-        return (torch.arange(self.n, device=counts.device) + counts) % self.n
 
     def _is_there(self, arrangement: Arrangement) -> Tensor | None:
         """Return which of some ranks each sample has, (…, k); None: the results have all ranks."""
@@ -263,17 +248,12 @@ class Operator(Packaged):
         caller = f"{self.name}.{method}"
         if arrangement.lists is None:
             return hard_sort(caller, self._kernel, x, dim, descending, values_only, index_dtype)
-        keys = arrangement.at_end(x, last_of(x.dtype, descending or self._largest_alone))
-        behind = self._behind(arrangement)
-        if behind is not None:
-            keys = gathered(keys, behind)
+        keys = arrangement.at_end(x, last_of(x.dtype, descending or self._descends))
         values, places = hard_sort(caller, self._kernel, keys, -1, descending, False, index_dtype)
         is_there = self._is_there(arrangement)
         found = arrangement.of_ranks(values, is_there=is_there)
         if values_only:
             return found
-        if behind is not None:
-            places = behind.gather(-1, places.long()).to(index_dtype)
         places = arrangement.of_places(places)
         return Sorted(found, arrangement._replace(fill=-1).of_ranks(places, is_there=is_there))
 
@@ -308,6 +288,18 @@ def _operator_of(kind: type[Operator], files: Mapping[str, str], is_specialised:
     if is_specialised:
         operator.kernel.specialise()
     return operator
+
+
+def _sorted_backwards(x: Tensor, lists: Lists | None) -> tuple[Tensor, Tensor]:
+    """Sort keys (…, n), and return their places too: of equal values the last comes first.
+
+    Entries that take part stay in front of the others, which may be equal to them.
+    """
+    places = torch.arange(x.shape[-1], device=x.device)
+    counts = len(places) if lists is None else lists.counts.unsqueeze(-1)
+    turned = ((counts - 1 - places) % len(places)).expand(x.shape)
+    exact, found = x.gather(-1, turned).sort(stable=True, dim=-1)
+    return exact, turned.gather(-1, found)
 
 
 def straight(soft: Tensor, exact: Tensor) -> Tensor:

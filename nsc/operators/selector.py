@@ -39,9 +39,9 @@ class Selector(Operator):
 
     `lengths` and `mask` say which values of each sample take part, and `straight_through` gives the exact
     results with the gradients of the soft ones, as in `Sorter`. The ranks then count among these values, 0
-    the smallest. If the largest values alone are selected, as by `nsc.top_k`, ranks count from the largest.
-    If a sample has too few values for a rank, its result is `fill`, its row 0 and its index -1. Short samples
-    cost as much as full ones.
+    the smallest. Ranks n - 1, n - 2, …, as `nsc.top_k` names them, count from the largest. If a sample has
+    too few values for a rank, its result is `fill`, its row 0 and its index -1. Short samples cost as much as
+    full ones.
 
     >>> import nsc
     >>> nsc.compile("bitonic", 8, select=nsc.top_k(2))
@@ -58,8 +58,8 @@ class Selector(Operator):
         if self._kernel.outputs is None:
             raise PackageError(f"{self.name} sorts all its values: it is a Sorter, see nsc.load")
         self._outputs = self._kernel.outputs
-        if set(self.ranks) == set(range(self.n - len(self.ranks), self.n)):
-            self._largest_alone, self._absent = True, -math.inf
+        if self._outputs.descends:
+            self._descends, self._absent = True, -math.inf
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -143,8 +143,10 @@ class Selector(Operator):
     ) -> Sorted | Tensor:
         """Return the exact values of the ranks and their indices, as torch.sort(stable=True) has them.
 
-        NaN is larger than every number, for a median too. Arguments as in `Sorter.hard_sort`; the results
-        take the place of the axis `dim`.
+        Of equal values the lower index comes first in the order in which ranks count: the descending one for
+        ranks n - 1, n - 2, …, as `nsc.top_k` names them, else the ascending one. NaN is larger than every
+        number, for a median too. Arguments as in `Sorter.hard_sort`; the results take the place of the axis
+        `dim`.
 
         >>> import nsc
         >>> op = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3))
@@ -245,8 +247,8 @@ class Selector(Operator):
         if arrangement.lists is None:
             return None
         counts = arrangement.lists.counts.unsqueeze(-1)
-        ranks = kept_or_new(tensor_of_numbers, counts, self.ranks)
-        return (self.n - 1 - ranks if self._largest_alone else ranks) < counts
+        places = kept_or_new(tensor_of_numbers, counts, self._outputs.places)
+        return places < counts
 
     def _wires(self, like: Tensor) -> Tensor:
         """Return the wires of the ranks on a tensor's device."""

@@ -188,7 +188,7 @@ class Sorter(Operator):
         else:
             largest = lists.counts.unsqueeze(-1) - 1 - torch.arange(count, device=x.device)
             ranks, is_there = largest.clamp_min(0), largest >= 0
-        values, rows = self._run("topk", x, arrangement, steepness, "rows", ranks)
+        values, rows = self._run("topk", x, arrangement, steepness, "rows", ranks, of_largest=True)
         return arrangement.of_ranks(values, is_there=is_there), arrangement.of_rows(rows, is_there)
 
     @by_samples(Axes.OF_X)
@@ -214,7 +214,9 @@ class Sorter(Operator):
             is_top = kept_or_new(_is_of_largest, x, self.n, count, x.dtype)
         else:
             is_top = arrangement.lists.is_of_largest(count).to(x.dtype).unsqueeze(-1)
-        _, columns = self._run("top_k_weights", x, arrangement, steepness, "transposed", is_top)
+        _, columns = self._run(
+            "top_k_weights", x, arrangement, steepness, "transposed", is_top, of_largest=True
+        )
         return arrangement.of_entries(columns.squeeze(-1))
 
     @by_samples(Axes.FIRST)
@@ -392,7 +394,8 @@ class Sorter(Operator):
         Args:
             x: n values along an axis, of any shape: floating-point numbers, integers or bool.
             dim: the axis to sort along.
-            descending: whether the largest value comes first. NaN is larger than every number.
+            descending: whether the largest value comes first. NaN is larger than every number, as in torch:
+                it comes first in a descending order. The lower index of equal values comes first in both.
             values_only: whether to return the values alone. This takes a fraction of the time. -0 may then
                 come before 0, and NaN may lose its sign.
             index_dtype: torch.int64 or torch.int32.

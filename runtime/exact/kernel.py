@@ -14,8 +14,8 @@ from nsc.runtime.build.cache import Artifact
 from nsc.runtime.build.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-# x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads, the
-# part and the number of parts.
+# x and its layout, values, indices, bytes of an index, the order, the pool of threads, the part and the
+# number of parts.
 _FUNCTION = CFunction(
     "nsc_exact_sort",
     (_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER, _LONG, _LONG),
@@ -85,7 +85,7 @@ class ExactFunction:
         values: int,
         indices: int | None,
         index_bytes: int,
-        descending: bool,
+        order: int,
         pool: int | None = None,
         part: int = 0,
         parts: int = 1,
@@ -96,14 +96,14 @@ class ExactFunction:
             x, values, indices: addresses.
             layout: where the values of x lie.
             index_bytes: 8 or 4, or 0 for values alone, which leaves indices as they are.
-            descending: whether the largest value comes first; only for a network that sorts.
+            order: ASCENDING, DESCENDING or NAN_LAST.
             pool: the address of a parallel loop, as torch's; None: one thread.
             part, parts: which part, from 0 on, and of how many.
 
         Raises:
             MemoryError: too little memory.
         """
-        status = self.function(x, *layout, values, indices, index_bytes, descending, pool, part, parts)
+        status = self.function(x, *layout, values, indices, index_bytes, order, pool, part, parts)
         if status != Status.OK:
             raise MemoryError(f"{self.source.name}: not enough memory for a group of samples")
 

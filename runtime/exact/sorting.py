@@ -25,7 +25,7 @@ class ExactSort(Protocol):
         Args:
             x: of one axis or more.
             dim: the axis, from 0 on.
-            descending: whether the largest value comes first; only where all ranks are results.
+            descending: whether the largest value comes first.
             index_dtype: int64 or int32; None: values alone.
         """
 
@@ -34,13 +34,13 @@ class TorchSort:
     """Sorts by torch.sort.
 
     Args:
-        ranks: which results are wanted, in their order, 0 the smallest; None: all.
+        places: which places of the order are results; None: all.
         says_stable: whether calls say that ties keep their order. ONNX has no name for that. On CPUs and in
             ONNX ties keep their order all the same.
     """
 
-    def __init__(self, ranks: tuple[int, ...] | None, says_stable: bool = True) -> None:
-        self._ranks = ranks
+    def __init__(self, places: tuple[int, ...] | None, says_stable: bool = True) -> None:
+        self._places = places
         self._says_stable = says_stable
 
     def sorted(
@@ -50,8 +50,8 @@ class TorchSort:
             values, indices = torch.sort(x, dim=dim, descending=descending, stable=True)
         else:
             values, indices = torch.sort(x, dim=dim, descending=descending)
-        if self._ranks is not None:
-            wanted = torch.tensor(self._ranks, device=x.device)
+        if self._places is not None:
+            wanted = torch.tensor(self._places, device=x.device)
             # torch indexes the wider unsigned integers, but has no index_select of them.
             values, indices = (
                 _moved_back(each.movedim(dim, -1)[..., wanted], dim) for each in (values, indices)
@@ -83,7 +83,7 @@ class KernelSort(ABC):
         Args:
             x: values.
             layout: where they lie, by any strides inside of x.
-            descending: whether the largest value comes first; only for a network that sorts.
+            descending: whether the largest value comes first.
             values: takes the results, (slabs, samples, outputs) if the stride of wires is 1, else
                 (slabs, outputs, samples).
             indices: takes their places, int64 or int32; None: values alone.

@@ -32,10 +32,16 @@ class Outputs:
     Attributes:
         wires: the selected wires.
         ranks: the rank that each carries, 0 the smallest value.
+        descends: whether the ranks are the highest ones, the largest value first, as `top_k` names them. They
+            are the first places of a stable sort in descending order; other ranks are places of one in
+            ascending order.
+        places: the place of each rank in that order.
     """
 
     wires: tuple[int, ...]
     ranks: tuple[int, ...]
+    descends: bool
+    places: tuple[int, ...]
 
 
 Pairs = npt.NDArray[np.int64]
@@ -207,7 +213,9 @@ def _outputs(manifest: RelaxedManifest) -> Outputs | None:
     if manifest.outputs is None:
         return None
     wires, ranks = zip(*manifest.outputs, strict=True)
-    return Outputs(wires, ranks)
+    descending = tuple(range(manifest.n - 1, -1, -1))
+    descends = ranks == descending[: len(ranks)]
+    return Outputs(wires, ranks, descends, tuple(range(len(ranks))) if descends else ranks)
 
 
 def _expanded(items: list[list[int]]) -> Pairs:

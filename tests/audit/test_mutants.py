@@ -105,7 +105,7 @@ MUTANTS = {
     ),
     "float32, exact kernel: 0-1 input": (
         "exact/values.h",
-        "items[0] = «Element::key(bits, descending)»;",
+        "items[0] = «Element::key(bits, order)»;",
         "bits",
     ),
     "float32, exact kernel: 0-1 input 1": (

@@ -34,8 +34,8 @@ def programs(compiler):
     """Return what makes programs, each once."""
 
     @functools.cache
-    def make(n, dtype, select=None, shared_kib=227):
-        return CpuExactProgram(exact_kernel(n, select).source, dtype, shared_kib << 10, compiler)
+    def make(n, dtype, places=None, shared_kib=227):
+        return CpuExactProgram(exact_kernel(n, places).source, dtype, shared_kib << 10, compiler)
 
     return make
 
@@ -150,11 +150,15 @@ def test_a_network_that_runs_from_a_table(dtype, programs, on):
     check(operator(160), 160, dtype, ((17, 1), (2, 9)), orders=(True,))
 
 
-@pytest.mark.parametrize(("n", "select", "wanted"), [(9, ranks(7, 0, 4), [7, 0, 4]), (8, top_k(2), [7, 6])])
-def test_selection(n, select, wanted, programs, on):
+@pytest.mark.parametrize(
+    ("n", "select", "places", "descends"),
+    [(9, ranks(7, 0, 4), (7, 0, 4), False), (8, top_k(2), (0, 1), True), (8, ranks(7), (0,), True)],
+)
+def test_selection(n, select, places, descends, programs, on):
+    """The k largest are the first places of a descending order, other ranks places of an ascending one."""
     for dtype in ("float16", "int64"):
-        on(programs(n, dtype, select))
-        check(operator(n, select), n, dtype, ((40, 1), (2, 3)), wanted, (False,))
+        on(programs(n, dtype, places))
+        check(operator(n, select), n, dtype, ((40, 1), (2, 3)), list(places), (descends,))
 
 
 def test_little_shared_memory(programs, on):
@@ -208,7 +212,7 @@ def test_what_sorts_on_a_gpu(monkeypatch):
 def test_filters_select_from_windows(dtype, programs, monkeypatch):
     x = values_of((3, 5, 7), dtype)
     median = nsc.compile_filter(3)
-    program = programs(9, "uint8" if dtype == "bool" else dtype, ranks(4))
+    program = programs(9, "uint8" if dtype == "bool" else dtype, (4,))
     monkeypatch.setattr(
         exact, "_selecting_on_gpu", lambda windows, rank: sorting_by(program) if rank == 4 else None
     )
@@ -221,7 +225,7 @@ def test_where_windows_are_selected_from(monkeypatch):
     gpu = OnGpu()
     gpu.shape = (2, 9)
     monkeypatch.setattr(exact_cuda, "program_of", lambda source, dtype, device: source.name)
-    assert exact._selecting_on_gpu(gpu, 4)._program == exact_kernel(9, ranks(4)).source.name
+    assert exact._selecting_on_gpu(gpu, 4)._program == exact_kernel(9, (4,)).source.name
     assert exact._selecting_on_gpu(torch.zeros(2, 9), 4) is None
 
     def unproved(*arguments):

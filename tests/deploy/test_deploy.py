@@ -81,7 +81,7 @@ class Model(torch.nn.Module):
         exact, indices = self.sorting.hard_sort(x)
         loss = self.sorting.cross_entropy(x, truth)
         ranks = self.sorting.rank(x)
-        _, hard = self.selecting.hard_select(x)
+        _, hard = self.selecting.hard_select(x.round())  # with ties
         filtered = [each(x[None]) for each in self.filters] + [self.filters[0]((9 * x).to(torch.int16))]
         return values, P, exact, indices, loss, ranks, self.selecting(x.double()), hard, filtered
 

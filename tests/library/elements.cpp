@@ -98,6 +98,15 @@ static void expect_total_order(KeyOf<Element> infinity, KeyOf<Element> one) {
         const Key largest = key_of<Element>(infinity, descending);
         EXPECT(descending ? of_nan < largest : largest < of_nan);
     }
+    // Where NaN comes last in a descending order, all else is as where it comes first.
+    const Order<Key> nan_last(all(Key(-1)), true);
+    Vec<Key> lost = {};
+    const Vec<Key> of_nan = Element::key_with_index(all(Key(nan | sign)), nan_last, &lost);
+    const Key least = key_of<Element>(Key(infinity | sign), true);
+    EXPECT(of_nan[0] > least && Element::key(all(nan), nan_last)[0] > least);
+    EXPECT(lost[0] && Element::is_shared(of_nan, nan_last)[0]);
+    EXPECT(least == Element::key(all(Key(infinity | sign)), nan_last)[0]);
+    EXPECT(Element::key_with_index(all(sign), nan_last, &lost)[0] == key_of<Element>(0, true));
 }
 
 TEST(keys_of_floats_are_in_total_order) {

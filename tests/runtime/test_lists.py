@@ -306,10 +306,10 @@ def test_exact_selections_of_some_values(selector, dtype):
         straight_rows = selector.select_with_rows(x, mask=mask, straight_through=True)[1]
     for b, sample in enumerate(mask):
         places = sample.nonzero().squeeze(-1)
-        expected = x[b, places].sort(stable=True)
+        expected = x[b, places].sort(stable=True, descending=of_largest)
         for place, rank in enumerate(selector.ranks):
-            own = len(places) - N + rank if of_largest else rank
-            if not 0 <= own < len(places):
+            own = N - 1 - rank if of_largest else rank
+            if own >= len(places):
                 assert values[b, place] == 1
                 assert indices[b, place] == -1
                 continue

@@ -177,9 +177,14 @@ def test_weights_of_the_top_k_of_some(op):
     assert op.top_k_weights(x, 2, mask=mask, fill=-1)[~mask].eq(-1).all()
 
 
-def test_the_later_of_equal_values_are_taken_and_a_nan_stays_visible(op):
+def test_the_first_of_equal_values_are_taken_and_a_nan_stays_visible(op):
     equal = torch.zeros(N)
-    assert functional.soft_top_k(op, equal, 2, straight_through=True).tolist() == [0, 0, 0, 0, 1, 1]
+    assert functional.soft_top_k(op, equal, 2, straight_through=True).tolist() == [1, 1, 0, 0, 0, 0]
+    rows = op.topk(equal, 2, straight_through=True)[1]
+    assert rows.argmax(-1).tolist() == [0, 1]
+    equal[:], some = math.inf, torch.arange(N) > 2  # as the entries that take no part
+    weights = functional.soft_top_k(op, equal, 2, mask=some, straight_through=True)
+    assert weights.tolist() == [0, 0, 0, 1, 1, 0]
     equal[1] = math.nan
     assert functional.soft_top_k(op, equal, 2, straight_through=True).isnan().all()
 

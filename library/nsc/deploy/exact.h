@@ -70,7 +70,7 @@ inline int64_t product(const Shape &shape, int64_t first, int64_t end) {
     return result;
 }
 
-// Takes the ranks of a selection from what is sorted along an axis.
+// Takes the places of a selection from what is sorted along an axis.
 inline Tensor selected(const ExactCall &call, const Tensor &sorted) {
     if (!call.kernel.outputs) return sorted;
     const Tensor from = dense_of(sorted);
@@ -82,7 +82,7 @@ inline Tensor selected(const ExactCall &call, const Tensor &sorted) {
     char *at = static_cast<char *>(address(to));
     for (int64_t t = 0; t < outer; ++t)
         for (int64_t k = 0; k < call.kernel.outputs; ++k, at += bytes)
-            memcpy(at, static_cast<char *>(address(from)) + (t * n + call.kernel.ranks[k]) * bytes,
+            memcpy(at, static_cast<char *>(address(from)) + (t * n + call.kernel.places[k]) * bytes,
                    bytes);
     return to;
 }
@@ -156,7 +156,8 @@ inline ExactResults sorted(const Tensor &x, int64_t dim, bool descending,
     if (dim < -axes || dim >= axes)
         refuse(words + ": dim must be in " + std::to_string(-axes) + " ... " +
                std::to_string(axes - 1) + ", got " + std::to_string(dim));
-    const ExactCall call = {kernel, dim < 0 ? dim + axes : dim, descending, index_type};
+    const ExactCall call = {kernel, dim < 0 ? dim + axes : dim,
+                            kernel.outputs ? kernel.descends : descending, index_type};
     const Tensor given = x.dim() ? x : torch::stable::reshape(x, Shape{1});
     if (given.size(call.axis) != kernel.wires)
         refuse(words + ": x must have " + std::to_string(kernel.wires) + " values along dim " +

@@ -30,8 +30,9 @@ struct Kernel {
     const char *name;  // of its package, for messages
     int32_t (*prepare)();
     int64_t wires;
-    int64_t outputs;  // selected values of a sample; 0: it sorts
-    const int64_t *ranks;
+    int64_t outputs;        // selected values of a sample; 0: it sorts
+    bool descends;          // the order in which a selection counts; a sort's caller says it
+    const int64_t *places;  // the places in this order that are selected
     RelaxedFunctions<float> float32;
     RelaxedFunctions<double> float64;
     const ExactSort *exact;  // by the number of an element; where there is none, torch sorts
@@ -61,7 +62,7 @@ struct Listed {
 // Operators belong to the library that is loaded first. They find the kernels of the others,
 // which are built apart, in its list; an operator of this name gives the list's address. The
 // name changes with the layout of what is listed.
-constexpr const char *list_operator = "deployed_kernels_1";
+constexpr const char *list_operator = "deployed_kernels_2";
 inline Listed *listed = nullptr;
 
 // Returns what is called by a name; `named` gives the name of each.

@@ -2,6 +2,7 @@
 // memory.
 #pragma once
 
+#include <nsc/elements.h>
 #include <nsc/exact/indices.h>
 #include <nsc/exact/network.h>
 #include <nsc/exact/spans.h>
@@ -28,7 +29,7 @@ NSC_STEP void run_network(typename Form::Item *items) {
 // Sorts a register's samples, whose values lie side by side.
 template <class Network, class Form, class Stored>
 NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form::Key> values,
-                            Stored *indices, Vec<typename Form::Key> descending,
+                            Stored *indices, Order<typename Form::Key> order,
                             typename Form::Item *block) {
     using Key = typename Form::Key;
     using Index = typename Form::Index;
@@ -47,7 +48,7 @@ NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form
         NSC_UNROLL
         for (int k = 0; k < columns; ++k) {
             Item items[item_registers];
-            Form::enter(tile[k], first + k, descending, items, &lost);
+            Form::enter(tile[k], first + k, order, items, &lost);
             for (int h = 0; h < item_registers; ++h) block[h * wires + first + k] = items[h];
         }
     });
@@ -65,7 +66,7 @@ NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form
             const int64_t wire = Network::output_wires[first + (k < columns ? k : 0)];
             Item items[item_registers];
             for (int h = 0; h < item_registers; ++h) items[h] = block[h * wires + wire];
-            tile[k] = Form::leave(items, descending, &tile_of_indices[k]);
+            tile[k] = Form::leave(items, order, &tile_of_indices[k]);
         }
         store_tile<Key, columns>(tile, values.at + first, values.sample);
         if constexpr (Form::has_indices)
@@ -80,7 +81,7 @@ NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form
 // Sorts so many registers of samples that are neighbours in memory.
 template <class Network, class Form, int registers, class Stored>
 NSC_NOINLINE void sort_columns(Span<const typename Form::Key> x, Span<typename Form::Key> values,
-                               Stored *indices, Vec<typename Form::Key> descending,
+                               Stored *indices, Order<typename Form::Key> order,
                                typename Form::Item *block) {
     using Key = typename Form::Key;
     using Index = typename Form::Index;
@@ -95,7 +96,7 @@ NSC_NOINLINE void sort_columns(Span<const typename Form::Key> x, Span<typename F
         NSC_UNROLL
         for (int c = 0; c < registers; ++c) {
             Item items[item_registers];
-            Form::enter(load(row + c * lanes<Key>), w, descending, items, &lost);
+            Form::enter(load(row + c * lanes<Key>), w, order, items, &lost);
             for (int h = 0; h < item_registers; ++h)
                 block[(c * item_registers + h) * wires + w] = items[h];
         }
@@ -112,7 +113,7 @@ NSC_NOINLINE void sort_columns(Span<const typename Form::Key> x, Span<typename F
             for (int h = 0; h < item_registers; ++h)
                 items[h] = block[(c * item_registers + h) * wires + wire];
             const int64_t to = o * values.wire + c * lanes<Key>;
-            store(values.at + to, Form::leave(items, descending, &of_register));
+            store(values.at + to, Form::leave(items, order, &of_register));
             if constexpr (Form::has_indices)
                 store_indices<Stored, Index, int(lanes<Index>)>(indices + to, of_register);
         }

@@ -49,17 +49,17 @@ struct IndexedValues {
     static constexpr int item_registers = 2;
     static constexpr bool has_indices = true;
     static constexpr int64_t most_straight = INT64_MAX;
-    NSC_STEP static void enter(Vec<Key> bits, int64_t index, Vec<Key> descending, Item *items,
+    NSC_STEP static void enter(Vec<Key> bits, int64_t index, Order<Key> order, Item *items,
                                Vec<Key> *lost) {
-        const Vec<Key> key = as_signed<Key>(Element::key_with_index(bits, descending, lost)),
+        const Vec<Key> key = as_signed<Key>(Element::key_with_index(bits, order, lost)),
                        indices = all<Key>(Key(index));
         items[0] = (Item)zip_lower<Key>(indices, key),
         items[1] = (Item)zip_higher<Key>(indices, key);
     }
-    NSC_STEP static Vec<Key> leave(const Item *items, Vec<Key> descending, Vec<Index> *indices) {
+    NSC_STEP static Vec<Key> leave(const Item *items, Order<Key> order, Vec<Index> *indices) {
         const Vec<Key> first = (Vec<Key>)items[0], second = (Vec<Key>)items[1];
         *indices = (Vec<Index>)unzip_firsts<Key>(first, second);
-        return Element::bits(as_signed<Key>(unzip_seconds<Key>(first, second)), descending);
+        return Element::bits(as_signed<Key>(unzip_seconds<Key>(first, second)), order.descending);
     }
     NSC_STEP static void order(Item &a, Item &b) {
         const Item x = a, y = b;
@@ -81,21 +81,21 @@ struct IndexedValues<Element, 4> {
     static constexpr int64_t most_straight = INT64_MAX;
     static constexpr int fraction = 52, index_bits = fraction - 32;
     static_assert(index_bits >= 16, "wires have numbers of 16 bits");
-    NSC_STEP static void enter(Vec<Key> bits, int64_t index, Vec<Key> descending, Item *items,
+    NSC_STEP static void enter(Vec<Key> bits, int64_t index, Order<Key> order, Item *items,
                                Vec<Key> *lost) {
-        const Vec<Key> key = as_signed<Key>(Element::key_with_index(bits, descending, lost)) ^
-                             Key(uint32_t(1) << 31);
+        const Vec<Key> key =
+            as_signed<Key>(Element::key_with_index(bits, order, lost)) ^ Key(uint32_t(1) << 31);
         const Bits rest = all<uint64_t>(uint64_t(0x3ff) << fraction | uint64_t(index));
         items[0] = (Item)((Bits)zip_lower<Key>(Vec<Key>{}, key) >> (64 - fraction) | rest);
         items[1] = (Item)((Bits)zip_higher<Key>(Vec<Key>{}, key) >> (64 - fraction) | rest);
     }
-    NSC_STEP static Vec<Key> leave(const Item *items, Vec<Key> descending, Vec<Index> *indices) {
+    NSC_STEP static Vec<Key> leave(const Item *items, Order<Key> order, Vec<Index> *indices) {
         const Bits first = (Bits)items[0], second = (Bits)items[1];
         *indices = unzip_firsts<Index>((Vec<Index>)first, (Vec<Index>)second) &
                    Index((1 << index_bits) - 1);
         const Vec<Key> key = unzip_seconds<Key>((Vec<Key>)(first << (64 - fraction)),
                                                 (Vec<Key>)(second << (64 - fraction)));
-        return Element::bits(as_signed<Key>(key ^ Key(uint32_t(1) << 31)), descending);
+        return Element::bits(as_signed<Key>(key ^ Key(uint32_t(1) << 31)), order.descending);
     }
     NSC_STEP static void order(Item &a, Item &b) {
         const Item x = a, y = b;
@@ -122,13 +122,13 @@ struct IndexedValues<Element, 8> {
     static constexpr bool has_indices = true;
     // Beyond, GCC's code is slower, and takes it long.
     static constexpr int64_t most_straight = 100;
-    NSC_STEP static void enter(Vec<Key> bits, int64_t index, Vec<Key> descending, Item *items,
+    NSC_STEP static void enter(Vec<Key> bits, int64_t index, Order<Key> order, Item *items,
                                Vec<Key> *lost) {
-        items[0] = {Element::key_with_index(bits, descending, lost), all<Index>(Index(index))};
+        items[0] = {Element::key_with_index(bits, order, lost), all<Index>(Index(index))};
     }
-    NSC_STEP static Vec<Key> leave(const Item *items, Vec<Key> descending, Vec<Index> *indices) {
+    NSC_STEP static Vec<Key> leave(const Item *items, Order<Key> order, Vec<Index> *indices) {
         *indices = items[0].index;
-        return Element::bits(items[0].key, descending);
+        return Element::bits(items[0].key, order.descending);
     }
     NSC_STEP static void order(Item &a, Item &b) {
         const Item x = a, y = b;

@@ -19,12 +19,11 @@ struct Values {
     static constexpr int item_registers = 1;
     static constexpr bool has_indices = false;
     static constexpr int64_t most_straight = INT64_MAX;
-    NSC_STEP static void enter(Vec<Key> bits, int64_t, Vec<Key> descending, Item *items,
-                               Vec<Key> *) {
-        items[0] = Element::key(bits, descending);
+    NSC_STEP static void enter(Vec<Key> bits, int64_t, Order<Key> order, Item *items, Vec<Key> *) {
+        items[0] = Element::key(bits, order);
     }
-    NSC_STEP static Vec<Key> leave(const Item *items, Vec<Key> descending, Vec<Index> *) {
-        return Element::bits(items[0], descending);
+    NSC_STEP static Vec<Key> leave(const Item *items, Order<Key> order, Vec<Index> *) {
+        return Element::bits(items[0], order.descending);
     }
     NSC_STEP static void order(Item &a, Item &b) {
         const Item x = a, y = b;

@@ -105,9 +105,10 @@ static Status reversed(const void *x, const Lying &lying, void *values, void *, 
     return nsc::ok;
 }
 static const ExactSort sorts[13] = {nullptr, reversed};
-static const int64_t ranks[] = {1, 0};
-static Kernel two = {"two-1", "two", prepare, 2, 0, ranks, {scaled, nullptr}, {}, sorts, nullptr};
-static Kernel last = {"last-1",          "last", prepare, 2,      1, ranks,
+static const int64_t places[] = {1, 0};
+static Kernel two = {"two-1",           "two", prepare, 2,      0, false, places,
+                     {scaled, nullptr}, {},    sorts,   nullptr};
+static Kernel last = {"last-1",          "last", prepare, 2,      1, false, places,
                       {scaled, nullptr}, {},     nullptr, nullptr};
 static Filter middle = {"1x3x3:4", "middle", 1, 3, 3, nullptr, nullptr};
 static const Deployed deployed[] = {Deployed(two), Deployed(last), Deployed(middle)};
