@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 
 import pytest
@@ -16,6 +17,7 @@ from nsc.runtime.relaxed.kernel import Kernel
 
 BOTH = ("float32", "float64")
 STEEPNESS = 3.0
+SLOW = pytest.mark.slow("many kernels are built")
 CASES = {
     "top 3 of bitonic 8": (("bitonic", 8), nsc.top_k(3)),
     "median of odd-even 13": (("odd_even", 13), nsc.median()),
@@ -83,6 +85,54 @@ def test_values_rows_and_gradients_are_the_references(op, dtypes):
             pairs = (torch.autograd.grad(outputs, leaves, grads) for outputs in (actual, expected))
             for f, e in zip(*pairs, strict=True):
                 close(f, e)
+
+
+NAN, INF = torch.nan, torch.inf
+# What is selected of which values, and the indices: of equal values the lower one comes first where the order
+# ascends, and where it descends. NaN of any sign is larger than all numbers.
+TIES = [
+    (nsc.top_k(2), [5, 5, 1, 5], [0, 1]),
+    (nsc.ranks(3, 2), [5, 5, 1, 5], [0, 1]),
+    (nsc.ranks(2, 3), [5, 5, 1, 5], [1, 3]),
+    (nsc.ranks(3), [5, 5, 1, 5], [0]),
+    (nsc.ranks(0), [5, 1, 1, 5], [1]),
+    (nsc.top_k(1), [1, 2, 5, 4, 5], [2]),  # pytorch#27542
+    (nsc.top_k(4), [1, 2, 5, 4, 5], [2, 4, 3, 1]),
+    (nsc.median(), [1, 1, 1, 1, 1], [2]),  # pytorch#161841
+    (nsc.top_k(2), [NAN, INF, -NAN, 3], [0, 2]),  # pytorch#16762, #117617
+    (nsc.ranks(0), [NAN, INF, -NAN, 3], [3]),
+    (nsc.top_k(8), [0] * 256, [*range(8)]),  # vllm#55514
+    (nsc.top_k(8), [NAN] * 256, [*range(8)]),  # vllm#39391
+    (nsc.top_k(8), [*range(256, 0, -1), 249.0], [*range(8)]),  # vllm#54403
+]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "built"),
+    [
+        (torch.float32, False),
+        (torch.bfloat16, False),  # mlx#3269
+        pytest.param(torch.float32, True, marks=SLOW),
+    ],
+)
+def test_one_order_of_ties(dtype, built):
+    for select, row, wanted in (each for each in TIES if len(each[1]) < 6 or not built):
+        x = torch.tensor(row).to(dtype)
+        op, sorter = nsc.compile("best", len(row), select=select), nsc.compile("best", len(row))
+        with nsc.numpy.prepare() if built else contextlib.nullcontext():
+            leaf = x.clone().requires_grad_()
+            values, indices = op.hard_select(leaf)
+            alone = op.hard_select(x, values_only=True)
+            ordered = sorter.hard_sort(x, descending=True).indices if len(row) < 6 else torch.tensor(wanted)
+        assert indices.tolist() == wanted
+        if select.form == "top_k":
+            assert ordered[: len(wanted)].tolist() == wanted
+        torch.testing.assert_close(values.detach(), x[indices], rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(alone, x[indices], rtol=0, atol=0, equal_nan=True)
+        values.sum().backward()
+        assert leaf.grad.nonzero().flatten().tolist() == sorted(wanted)
+        if not x.isnan().any():
+            assert op.select_with_rows(x, straight_through=True)[1].argmax(-1).tolist() == wanted
 
 
 @pytest.mark.slow("many kernels are built")
