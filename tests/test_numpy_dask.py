@@ -59,6 +59,9 @@ ALONG = {
     "sort with indices": lambda x, axis: exact.sort(x, axis, descending=True, return_indices=True),
     "argsort": lambda x, axis: exact.argsort(x, axis, index_dtype="int32"),
     "topk": lambda x, axis: exact.topk(x, min(2, x.shape[axis]), axis, largest=False),
+    "top_k": lambda x, axis: exact.top_k(x.astype("m8[s]"), min(2, x.shape[axis]), axis=axis),
+    "partition": lambda x, axis: exact.partition(x, x.shape[axis] // 2, axis, descending=True),
+    "argpartition": lambda x, axis: exact.argpartition(x, [0, -1], axis),
     "select one": lambda x, axis: exact.select(x, x.shape[axis] // 2, axis),
     "select": lambda x, axis: exact.select(x, range(0, x.shape[axis], 2), axis),
 }
