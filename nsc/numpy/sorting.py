@@ -198,16 +198,22 @@ def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int
     (array([1]), array([1, 5]))
     """
     x, axis = read_along("select", array, axis)
-    length = x.shape[axis]
-    one = whole(wanted)
-    listed = wholes(wanted if one is None else [one])
-    if not listed or not -length <= min(listed) <= max(listed) < length:
-        raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
-    ranks = tuple(rank % length for rank in listed)
+    ranks = _ranks_of("select", "ranks", wanted, x.shape[axis])
     if len({*ranks}) < len(ranks):
         raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
     values = sort_along("select", x, axis, ranks, workers).values
-    return values if one is None else np.take(values, 0, axis)
+    return values if whole(wanted) is None else np.take(values, 0, axis)
+
+
+def _ranks_of(function: str, name: str, wanted: Any, length: int) -> tuple[int, ...]:
+    """Return one rank or some, from 0 on; errors as in `select`."""
+    one = whole(wanted)
+    listed = wholes(wanted if one is None else [one])
+    if not listed or not -length <= min(listed) <= max(listed) < length:
+        raise OperandError(
+            f"nsc.numpy.{function}: {name} must be integers in 0 … {length - 1}, got {wanted!r}"
+        )
+    return tuple(rank % length for rank in listed)
 
 
 @public(by_samples)
@@ -260,17 +266,12 @@ def argpartition(
 
 def _partitioned(
     function: str, array: ArrayLike, kth: Any, axis: int | None, descending: bool, workers: int | None
-) -> tuple[Array, Array, int, list[int]]:
+) -> tuple[Array, Array, int, tuple[int, ...]]:
     """Return an array, keys in its order, the axis and the places; errors as in `partition`."""
     descends = flag("descending", descending, OperandTypeError)
     x, at = read_along(function, array, axis)
     thread_count(function, workers, x.size)
-    length = x.shape[at]
-    one = whole(kth)
-    places = wholes(kth if one is None else [one])
-    if not places or not -length <= min(places) <= max(places) < length:
-        raise OperandError(f"nsc.numpy.{function}: kth must be in 0 … {length - 1}, got {kth!r}")
-    if not descends:
-        return x, x, at, [*places]
+    places = _ranks_of(function, "kth", kth, x.shape[at])
     # In a descending order times are numbers, of which NaT is the least.
-    return x, mirrored(x.view(np.int64) if x.dtype.kind in TIMES else x), at, [*places]
+    keys = mirrored(x.view(np.int64) if x.dtype.kind in TIMES else x) if descends else x
+    return x, keys, at, places
