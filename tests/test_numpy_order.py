@@ -48,10 +48,11 @@ def test_reports(report, call, wanted):
     assert np.array_equal(np.asarray(call(), float), [*wanted], equal_nan=True)
 
 
-@pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("built", [False, True])
-def test_kernels_and_small_calls_have_one_order(built):
+@pytest.mark.parametrize("built", [False, pytest.param(True, marks=pytest.mark.slow("kernels are built"))])
+def test_kernels_and_small_calls_have_one_order(built, request):
     """A row is sorted by NumPy, and rows that fill registers by a kernel."""
+    if built:
+        request.getfixturevalue("kernels")
     x = np.repeat(MIXED[None], 40, axis=0) if built else MIXED
     order = [5, 2, 0, 3, 1, 4]
     assert (exact.argsort(x, descending=True) == order).all()
@@ -60,6 +61,8 @@ def test_kernels_and_small_calls_have_one_order(built):
     for k in (1, 5):
         assert (exact.topk(x, k).indices == order[:k]).all()
         assert (exact.topk(x, k, largest=False).indices == [3, 0, 2, 5, 1, 4][:k]).all()
+    assert (exact.partition(x, 2, descending=True)[..., 2] == 1).all()
+    assert (exact.argpartition(x, [2, -3], descending=True)[..., [2, 3]] == order[2:4]).all()
 
 
 TYPES = ["float16", "float64", "int8", "uint64", "bool", "M8[D]", "m8[ns]"]

@@ -82,11 +82,11 @@ class _Task(Generic[Function]):
 
 @cache
 def exact_kind(
-    n: int, places: tuple[int, ...] | None, dtype: str, has_indices: bool, peer: str = "NumPy"
+    n: int, places: tuple[int, ...] | None, dtype: str, has_indices: bool, peer: str
 ) -> Kind[ExactFunction]:
     """Return the calls of the exact kernel for n values, some places of their order (None: all) and a type.
 
-    Calls with and without indices are timed separately. The peer is NumPy, torch or bottleneck.
+    Calls with and without indices are timed separately, and calls of each peer, a library or its function.
     """
 
     def load(library: Path, said: dict[str, Any]) -> ExactFunction:

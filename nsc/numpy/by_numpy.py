@@ -26,7 +26,12 @@ _FEW = 256
 
 
 def sort_by_numpy(
-    x: Array, axis: int, ranks: Ranks, descending: bool = False, index_dtype: np.dtype[Any] | None = None
+    x: Array,
+    axis: int,
+    ranks: Ranks,
+    descending: bool = False,
+    index_dtype: np.dtype[Any] | None = None,
+    kth: Ranks = None,
 ) -> Sorted:
     """Sort or select along an axis.
 
@@ -36,7 +41,14 @@ def sort_by_numpy(
         ranks: which results are wanted; with places all, or the first ones.
         descending: whether the largest value comes first, and NaN last; only for all results, or with places.
         index_dtype: the type of places, where ties keep their order; None: places are left empty.
+        kth: the array is partitioned at these ranks; then either values or places are left empty.
     """
+    if kth is not None:
+        keys = mirrored(x) if descending else x
+        if index_dtype is not None:
+            return Sorted(np.empty(0), np.argpartition(keys, kth, axis))
+        values = np.partition(keys, kth, axis)
+        return Sorted(mirrored(values, values) if descending else values, np.empty(0))
     if index_dtype is None and ranks is None:
         values = mirrored(x) if descending else x.copy(order="C")
         values.sort(axis=axis)
@@ -228,6 +240,18 @@ def small_select(array: Array, wanted: int, axis: int = -1) -> Any:
     x = array.copy()
     x.partition(wanted)
     return x[..., wanted].copy()
+
+
+def small_partition(array: Array, kth: int, axis: int = -1) -> Array:
+    if type(axis) is not int or type(kth) is not int:
+        raise TypeError
+    return np.partition(array, kth, axis)
+
+
+def small_argpartition(array: Array, kth: int, axis: int = -1) -> Array:
+    if type(axis) is not int or type(kth) is not int:
+        raise TypeError
+    return np.argpartition(array, kth, axis)
 
 
 def small_median(array: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:

@@ -152,6 +152,7 @@ def sort_along(
     workers: int | None,
     descending: bool = False,
     index_dtype: np.dtype[Any] | None = None,
+    kth: Ranks = None,
 ) -> Sorted:
     """Sort or select along an axis, from 0 on; NaN and NaT come last.
 
@@ -159,29 +160,32 @@ def sort_along(
         function, workers: as in `thread_count`.
         x: an array of numbers or times.
         axis, ranks, descending, index_dtype: as in `sort_by_numpy`.
+        kth: at which ranks NumPy partitions an array, where a kernel sorts it.
     """
     if x.dtype.kind in TIMES:
         # NaT is the least number. It becomes the greatest, all others one less, unless the order descends.
         shift = np.int64(not descending)
-        found = sort_along(function, x.view(np.int64) - shift, axis, ranks, workers, descending, index_dtype)
+        numbers = x.view(np.int64) - shift
+        found = sort_along(function, numbers, axis, ranks, workers, descending, index_dtype, kth)
         return Sorted((found.values + shift).view(x.dtype), found.indices)
     threads, n = thread_count(function, workers, x.size), x.shape[axis]
     if x.size == 0 or ranks == ():
         results = (*x.shape[:axis], n if ranks is None else len(ranks), *x.shape[axis + 1 :])
         return Sorted(np.empty(results, x.dtype), np.empty(results, index_dtype))
     if index_dtype is not None and not places_fit(n, x.itemsize):
-        found = sort_along(function, x.astype(np.int16), axis, ranks, workers, descending, index_dtype)
+        wide = x.astype(np.int16)
+        found = sort_along(function, wide, axis, ranks, workers, descending, index_dtype, kth)
         return Sorted(found.values.astype(x.dtype), found.indices)
 
     def sort(kernel: ExactFunction | None) -> Sorted:
         if kernel is None:
-            return sort_by_numpy(x, axis, ranks, descending, index_dtype)
+            return sort_by_numpy(x, axis, ranks, descending, index_dtype, kth)
         samples = Samples.of(x, (axis,))
         order = NAN_LAST if descending else ASCENDING
         values, indices = _sort_by_kernel(kernel, samples.lay(x), order, index_dtype, threads)
         return Sorted(samples.put(values), indices if index_dtype is None else samples.put(indices))
 
-    return _served(x, axis, ranks, ranks, descending, index_dtype, sort)
+    return _served(x, axis, ranks, ranks, descending, index_dtype, sort, kth)
 
 
 def each_block(
@@ -239,22 +243,24 @@ def _served(
     descending: bool,
     index_dtype: np.dtype[Any] | None,
     call: Callable[[ExactFunction | None], Result],
+    kth: Ranks = None,
 ) -> Result:
     """Return the result of a call, by a kernel if that pays, or else by NumPy.
 
     Args:
-        x, axis, ranks, descending, index_dtype: as in `sort_by_numpy`.
+        x, axis, ranks, descending, index_dtype, kth: as in `sort_by_numpy`.
         kernels: the ranks that are the kernel's results; None: all.
         call: does the work by a kernel, or by NumPy if it is given None.
     """
     n = x.shape[axis]
 
     def find() -> Kind[ExactFunction] | None:
-        return None if n > MOST else exact_kind(n, kernels, NAMES[x.dtype], index_dtype is not None)
+        peer = "NumPy" if kth is None else "numpy.partition"
+        return None if n > MOST else exact_kind(n, kernels, NAMES[x.dtype], index_dtype is not None, peer)
 
     def probe(share: float) -> int:
         some = some_of(x, share, axis)
-        sort_by_numpy(some, axis, ranks, descending, index_dtype)
+        sort_by_numpy(some, axis, ranks, descending, index_dtype, kth)
         return int(some.size // n)
 
     return serve(find, x.size // n, x.size, call, probe)

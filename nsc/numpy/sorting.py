@@ -12,8 +12,16 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from nsc.arguments import flag, is_name, whole, wholes
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.by_numpy import mirrored, small_argsort, small_select, small_sort, small_top_k, small_topk
-from nsc.numpy.calls import TIMES, Array, Sorted, index_dtype_of, public, read_along, thread_count
+from nsc.numpy.by_numpy import (
+    small_argpartition,
+    small_argsort,
+    small_partition,
+    small_select,
+    small_sort,
+    small_top_k,
+    small_topk,
+)
+from nsc.numpy.calls import Array, Sorted, index_dtype_of, public, read_along
 from nsc.numpy.chunks import by_samples
 from nsc.numpy.samples import sort_along
 
@@ -216,7 +224,7 @@ def _ranks_of(function: str, name: str, wanted: Any, length: int) -> tuple[int, 
     return tuple(rank % length for rank in listed)
 
 
-@public(by_samples)
+@public(by_samples, small_partition)
 def partition(
     array: ArrayLike,
     kth: Any,
@@ -228,12 +236,11 @@ def partition(
     """Return a copy of an array in which the values of some ranks are where a `sort` would put them.
 
     No value in front of such a place comes behind its value in the order, no value behind it comes before.
-    The work is numpy.partition's; `select` returns the values of ranks alone, and can use a kernel.
+    A kernel sorts short axes, which is faster than to partition them.
 
     Args:
-        array, axis, descending: as in `sort`.
+        array, axis, descending, workers: as in `sort`.
         kth: a place or several; negative places count from the end.
-        workers: is taken as in `sort`; NumPy partitions in one thread.
 
     Raises:
         OperandError: a place that the axis does not have; or as in `sort`.
@@ -241,12 +248,10 @@ def partition(
     >>> int(partition([3, 1, 4, 1, 5], 2)[2]), int(partition([3, 1, 4, 1, 5], 0, descending=True)[0])
     (3, 5)
     """
-    x, keys, axis, places = _partitioned("partition", array, kth, axis, descending, workers)
-    found = np.partition(keys, places, axis)
-    return mirrored(found).view(x.dtype) if descending else found
+    return _partitioned("partition", array, kth, axis, descending, None, workers).values
 
 
-@public(by_samples)
+@public(by_samples, small_argpartition)
 def argpartition(
     array: ArrayLike,
     kth: Any,
@@ -260,18 +265,21 @@ def argpartition(
     >>> int(argpartition([3, 1, 4, 1, 5], 4)[4])
     4
     """
-    _, keys, axis, places = _partitioned("argpartition", array, kth, axis, descending, workers)
-    return np.argpartition(keys, places, axis)
+    index = np.dtype(np.int64)
+    return _partitioned("argpartition", array, kth, axis, descending, index, workers).indices
 
 
 def _partitioned(
-    function: str, array: ArrayLike, kth: Any, axis: int | None, descending: bool, workers: int | None
-) -> tuple[Array, Array, int, tuple[int, ...]]:
-    """Return an array, keys in its order, the axis and the places; errors as in `partition`."""
+    function: str,
+    array: ArrayLike,
+    kth: Any,
+    axis: int | None,
+    descending: bool,
+    index_dtype: np.dtype[Any] | None,
+    workers: int | None,
+) -> Sorted:
+    """Return a partitioned array, or its indices if their type is given; errors as in `partition`."""
     descends = flag("descending", descending, OperandTypeError)
-    x, at = read_along(function, array, axis)
-    thread_count(function, workers, x.size)
-    places = _ranks_of(function, "kth", kth, x.shape[at])
-    # In a descending order times are numbers, of which NaT is the least.
-    keys = mirrored(x.view(np.int64) if x.dtype.kind in TIMES else x) if descends else x
-    return x, keys, at, places
+    x, axis = read_along(function, array, axis)
+    places = _ranks_of(function, "kth", kth, x.shape[axis])
+    return sort_along(function, x, axis, None, workers, descends, index_dtype, places)
