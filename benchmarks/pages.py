@@ -13,7 +13,7 @@ from benchmarks.exact import CASES, MEMORY, PLANES, WORKS, ExactCase
 
 ROOT = Path(__file__).parents[1]
 PAGE, README, XARRAY = ROOT / "docs" / "speed.md", ROOT / "README.md", ROOT / "docs" / "xarray.md"
-XARRAY_RESULTS = ROOT / "benchmarks" / "results" / "xarray.md"
+RESULTS = ROOT / "benchmarks" / "results"
 
 # A table that this program writes stands between such lines.
 BEGIN, END = "<!-- measured{} -->\n", "<!-- end of measured -->\n"
@@ -41,12 +41,18 @@ def pages() -> dict[Path, str]:
     results = json.loads((ROOT / f"{name}.json").read_text("utf-8"))
     ratios = "| nsc | peer | nsc is faster |\n|---|---|---|\n" + "".join(_rows(results["exact"]))
     times = _times(results["timings"])
-    calls, peers = re.findall(r"(?:^\|.*\n)+", XARRAY_RESULTS.read_text("utf-8"), re.MULTILINE)
+    calls, peers = _tables("xarray.md")
+    (windows,) = _tables("windows.md")
     return {
-        PAGE: _marked(_marked(speed, ratios), peers, " numbagg"),
+        PAGE: _marked(_marked(_marked(speed, ratios), peers, " numbagg"), windows, " windows"),
         README: _marked(README.read_text("utf-8"), times),
         XARRAY: _marked(XARRAY.read_text("utf-8"), calls),
     }
+
+
+def _tables(name: str) -> list[str]:
+    """Return the tables of a file of results."""
+    return re.findall(r"(?:^\|.*\n)+", (RESULTS / name).read_text("utf-8"), re.MULTILINE)
 
 
 def _marked(page: str, table: str, name: str = "") -> str:

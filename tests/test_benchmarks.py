@@ -169,6 +169,16 @@ def test_lines_of_xarray_agree():
             assert np.allclose(recipe, own, rtol=1e-6, equal_nan=True), line.own
 
 
+def test_lines_of_windows_run():
+    lines = pytest.importorskip("benchmarks.windows")
+    named = lines.names(24, 300)
+    for line in lines.LINES:
+        ours, other = eval(line.ours, named), eval(line.other, named)
+        assert ours.shape == other.shape
+        if line.ours.startswith("moving"):
+            assert np.allclose(ours, other, equal_nan=True), line.ours
+
+
 # --------------------------------------------------------------------------------------- networks
 
 

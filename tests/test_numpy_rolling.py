@@ -156,4 +156,5 @@ def test_medians_do_not_overflow():
     for dtype in (np.float64, np.float32):
         most = np.finfo(dtype).max
         found = exact.rolling(np.array([most, most, np.inf, -most, most], dtype), 2).median()
-        assert found.tolist()[1:] == [most, np.inf, np.inf, 0] and found.dtype == dtype
+        assert found.dtype == dtype
+        assert found.tolist()[1:] == [most, np.inf, np.inf, 0]
