@@ -40,7 +40,7 @@ struct Network {
     NSC_STEP static void segment_0(Column r) {
         using Item = typename Form::Item;
         Item w0 = r[0], w2 = r[2]; Form::order(w0, w2); Item w1 = r[1], w3 = r[3]; Form::order(w1, w3);
-        Form::order(w0, w1); r[0] = w0; Form::order(w2, w3); r[3] = w3; Form::order(w1, w2); r[1] = w1; r[2] = w2;
+        Form::order(w0, w1); r[0] = w0; Form::order(w2, w3); r[3] = w3; Form::order(w1, w2); r[2] = w2; r[1] = w1;
     }
 
     template <class Form, class Column>
