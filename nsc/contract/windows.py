@@ -247,19 +247,26 @@ class Place:
     share: Any = None
 
 
-# Takes a number of values, and returns the place of a result among them; None: there is no result.
+# Takes how many numbers a window has, 1 or more, and returns the place of its result; None: it has none.
 PlaceOf = Callable[[int], Place | None]
 
 
-def place_of_median(count: int) -> Place | None:
-    """Return the place of the median: the middle of some numbers, or between the two middle ones."""
+def place_of_median(count: int) -> Place:
+    """Return the place of the median, the mean of the two middle numbers where their count is even."""
     low, high = (count - 1) // 2, count // 2
-    return Place(low, high, None if low == high else 0.5) if count else None
+    return Place(low, high, None if low == high else 0.5)
 
 
-def place_of_upper_median(count: int) -> Place | None:
-    """Return the place of the middle one of some numbers, or of the upper one of the two middle ones."""
-    return Place(count // 2, count // 2) if count else None
+@dataclass(frozen=True)
+class PlaceOfPercentile:
+    """Returns the place of a percentile in 0 … 100 as scipy.ndimage has it: a rank, rounded down."""
+
+    percentile: float
+
+    def __call__(self, count: int) -> Place:
+        """Return the place among so many numbers."""
+        at = min(int(count * self.percentile / 100), count - 1)
+        return Place(at, at)
 
 
 @dataclass(frozen=True)
@@ -274,18 +281,6 @@ class PlaceOfRank:
         return Place(at, at) if 0 <= at < count else None
 
 
-@dataclass(frozen=True)
-class PlaceOfPercentile:
-    """Returns the place of a percentile in 0 … 100 as scipy.ndimage has it: a rank, rounded down."""
-
-    percentile: float
-
-    def __call__(self, count: int) -> Place | None:
-        """Return the place among so many numbers."""
-        at = min(int(count * self.percentile / 100), count - 1)
-        return Place(at, at) if count else None
-
-
 def place_of(rank: int | None, values: int, is_mean: bool) -> PlaceOf:
     """Return where a rank of windows lies, also of windows that lack values.
 
@@ -293,14 +288,15 @@ def place_of(rank: int | None, values: int, is_mean: bool) -> PlaceOf:
     median.
 
     Args:
-        rank: of a window that lacks none, 0 the smallest; None: the median.
+        rank: of a window that lacks none, 0 the smallest, -1 the largest; None: the median.
         values: how many a window has.
         is_mean: whether the median of an even number of values is the mean of the two middle ones; or else
             it is the upper one.
     """
-    if rank is None or 2 * rank == values - 1:
-        return place_of_median if is_mean else place_of_upper_median
-    return PlaceOfRank(rank if 2 * rank < values else rank - values)
+    if rank is None or 2 * (rank % values) == values - 1:
+        return place_of_median if is_mean else PlaceOfPercentile(50)
+    at = rank % values
+    return PlaceOfRank(at if 2 * at < values else at - values)
 
 
 # What NaN in a window means: it is the largest value, it makes the result NaN, it is missing, or it is
@@ -366,41 +362,42 @@ class Tables:
     ranks: tuple[int, ...]
 
     @staticmethod
-    def of(place_of: PlaceOf, values: int, least: int, is_mean: bool) -> Tables:
+    def of(place_of: PlaceOf, values: int, least: int) -> Tables:
         """Return the tables of windows.
 
         Args:
             place_of: the result's place among the numbers of a window.
             values: how many a window has.
-            least: how many numbers a result needs.
-            is_mean: as in the class.
+            least: how many numbers a result needs, 1 or more.
         """
-        places = [place_of(count) if count >= least else None for count in range(values, -1, -1)]
-        last, first = _served(places, False), _served(places, True)
-        is_least = first[0] > last[0]
-        ranks = (first if is_least else last)[1]
-        lows, highs, shares = [], [], []
-        for lacks, place in enumerate(places):
-            ahead = lacks if is_least else 0
-            lows.append(NO_RANK if place is None else place.low + ahead)
-            highs.append(NO_RANK if place is None else place.high + ahead)
-            shares.append(0.0 if place is None or place.share is None else float(place.share))
-        rests = tuple(1 - share for share in shares)
-        return Tables(tuple(lows), tuple(highs), tuple(shares), rests, is_least, is_mean, ranks)
+        whole = place_of(values)
+        # Missing values come at the end that is further from the result: a rank then serves more windows.
+        is_least = whole is not None and whole.low + whole.high >= values
 
+        def place_among_all(lacks: int) -> Place:
+            found = place_of(values - lacks) if values - lacks >= least else None
+            if found is None:
+                return Place(NO_RANK, NO_RANK)
+            first = lacks if is_least else 0
+            return Place(found.low + first, found.high + first, found.share)
 
-def _served(places: Sequence[Place | None], is_least: bool) -> tuple[int, tuple[int, ...]]:
-    """Return how many values windows may lack so that few ranks serve them, and these ranks."""
-    ranks: dict[int, None] = {}
-    for lacks, place in enumerate(places):
-        if place is None:
-            continue
-        first = lacks if is_least else 0
-        wanted = dict.fromkeys([place.low + first, place.high + first])
-        if len(ranks.keys() | wanted.keys()) > _MOST_RANKS:
-            return lacks, tuple(ranks)
-        ranks |= wanted
-    return len(places), tuple(ranks)
+        places = [place_among_all(lacks) for lacks in range(values + 1)]
+        ranks: tuple[int, ...] = ()
+        for place in places:
+            wanted = tuple(dict.fromkeys([*ranks, place.low, place.high]))
+            if NO_RANK in wanted or len(wanted) > _MOST_RANKS:
+                break
+            ranks = wanted
+        share = tuple(float(place.share or 0) for place in places)
+        return Tables(
+            low=tuple(place.low for place in places),
+            high=tuple(place.high for place in places),
+            share=share,
+            rest=tuple(1 - each for each in share),
+            is_least=is_least,
+            is_mean=place_of is place_of_median,
+            ranks=ranks,
+        )
 
 
 @dataclass(frozen=True)

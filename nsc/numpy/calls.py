@@ -227,8 +227,8 @@ def check_out(function: str, out: object, shape: tuple[int, ...], dtype: np.dtyp
         raise OperandError(f"nsc.numpy.{function}: out must be a writable array of {shape}, got {found}")
 
 
-def check_mask(function: str, mask: Any, shape: tuple[int, ...]) -> None:
-    """Raise an error unless a mask, NumPy's or Dask's, is of bool and of an array's shape."""
+def check_mask(function: str, mask: Any, shape: tuple[int, ...]) -> Any:
+    """Return a mask, NumPy's or Dask's; raise an error unless it is of bool and of an array's shape."""
     if mask.dtype != bool:
         raise OperandTypeError(
             f"nsc.numpy.{function}: mask must be of bool, True for values that are missing, got {mask.dtype}"
@@ -237,6 +237,7 @@ def check_mask(function: str, mask: Any, shape: tuple[int, ...]) -> None:
         raise OperandError(
             f"nsc.numpy.{function}: mask must have the array's shape {shape}, got {mask.shape}"
         )
+    return mask
 
 
 def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:

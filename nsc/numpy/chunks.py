@@ -155,37 +155,30 @@ def by_windows(reach: Reach) -> Function:
         import dask.array
 
         x, given = _arguments(function, args, options)
-        mask, trial = given.pop("mask", None), np.empty((0,) * x.ndim, x.dtype)
-        found = function(trial, **given, **({} if mask is None else {"mask": trial.astype(bool)}))
+        arrays, trials = [x], [np.empty((0,) * x.ndim, x.dtype)]
+        if given.get("mask") is not None:
+            name, mask = function.__name__, given.pop("mask")
+            mask = check_mask(name, mask if is_chunked(mask) else plain(name, mask, "mask"), x.shape)
+            arrays, trials = [x, dask.array.asarray(mask)], [*trials, trials[0].astype(bool)]
+        dtype = _filtered(function, given, *trials).dtype
         sides, goes_on = reach(x.ndim, given)
         x = x.rechunk({axis: _longer(x.chunks[axis], max(both)) for axis, both in enumerate(sides)})
         cut = [axis for axis, both in enumerate(sides) if max(both) and x.numblocks[axis] > 1]
         depth = {axis: max(sides[axis]) if goes_on else sides[axis] for axis in cut}
-        arrays = [x] if mask is None else [x, _mask_of(function, mask, x)]
         return dask.array.map_overlap(
             partial(_filtered, function, given),
-            *arrays,
+            *(each.rechunk(x.chunks) for each in arrays),
             depth=[depth] * len(arrays),
             boundary=[dict.fromkeys(cut, "periodic" if goes_on else "none")] * len(arrays),
             allow_rechunk=False,
-            **_like(x.ndim, found.dtype),
+            **_like(x.ndim, dtype),
         )
 
     return filtered
 
 
-def _mask_of(function: Function, mask: Any, x: Chunked) -> Chunked:
-    """Return a mask in the blocks of an array."""
-    import dask.array
-
-    name = function.__name__
-    laid = dask.array.asarray(mask if is_chunked(mask) else plain(name, mask, "mask"))
-    check_mask(name, laid, x.shape)
-    return laid.rechunk(x.chunks)
-
-
 def _filtered(function: Function, given: Mapping[str, Any], block: Array, *mask: Array) -> Any:
-    return function(block, **given, mask=mask[0]) if mask else function(block, **given)
+    return function(block, **given, **dict(zip(["mask"], mask, strict=False)))
 
 
 def _longer(lengths: tuple[int, ...], reach: int) -> tuple[int, ...]:

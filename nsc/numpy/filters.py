@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from inspect import signature
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +15,6 @@ from nsc.arguments import real, whole, wholes
 from nsc.contract.windows import (
     MODES,
     MOST_VALUES,
-    Mode,
     NanRule,
     PlaceOf,
     PlaceOfPercentile,
@@ -32,31 +30,13 @@ from nsc.contract.windows import (
 from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.numpy.calls import NAMES, Array, Axes, axes_of, check_mask, plain, public, read, thread_count
 from nsc.numpy.chunks import by_windows
-from nsc.numpy.statistics import MEDIAN
-from nsc.numpy.windows import Numbers, Windows, windowed
+from nsc.numpy.rules import mean
+from nsc.numpy.windows import Box, Windows, windowed
+
+Arguments = ParamSpec("Arguments")
 
 
-@dataclass(frozen=True)
-class _Box:
-    """The box around a window, along every axis of an array.
-
-    Attributes:
-        sizes: of the box.
-        before: how many places before its value it begins.
-        gaps: an array of these sizes, True at the places of the window; None: it has no gaps.
-    """
-
-    sizes: tuple[int, ...]
-    before: tuple[int, ...]
-    gaps: Array | None
-
-    @property
-    def values(self) -> int:
-        """How many values a window has."""
-        return math.prod(self.sizes) if self.gaps is None else int(np.count_nonzero(self.gaps))
-
-
-def _box(function: str, ndim: int, size: Any, footprint: Any, origin: Any, axes: Axes) -> _Box:
+def _box(function: str, ndim: int, size: Any, footprint: Any, origin: Any, axes: Axes) -> Box:
     """Return the box of a call; errors as in `median_filter`."""
     at = axes_of(function, axes, ndim)
     if (size is None) == (footprint is None):
@@ -67,21 +47,17 @@ def _box(function: str, ndim: int, size: Any, footprint: Any, origin: Any, axes:
     before = [size // 2 + shift for size, shift in zip(sizes, origins_of(sizes, origin), strict=True)]
     if places is not None:  # without rows that lie behind all places and the value itself
         spans = [
-            (min(first, found.min()), max(first, found.max()) + 1)
+            slice(min(first, int(found.min())), max(first, int(found.max())) + 1)
             for first, found in zip(before, places.nonzero(), strict=True)
         ]
-        places = places[tuple(slice(start, stop) for start, stop in spans)]
-        sizes, before = places.shape, [first - span[0] for first, span in zip(before, spans, strict=True)]
-        places = (
-            None
-            if places.all()
-            else np.expand_dims(
-                places.transpose(np.argsort(at)), tuple(axis for axis in range(ndim) if axis not in at)
-            )
-        )
-    by_axis = dict(zip(at, zip(sizes, before, strict=True), strict=True))
-    both = [by_axis.get(axis, (1, 0)) for axis in range(ndim)]
-    return _Box(tuple(size for size, _ in both), tuple(int(first) for _, first in both), places)
+        places = places[tuple(spans)]
+        sizes, before = places.shape, [first - span.start for first, span in zip(before, spans, strict=True)]
+    along = dict(zip(at, zip(sizes, before, strict=True), strict=True))
+    both = [along.get(axis, (1, 0)) for axis in range(ndim)]
+    sizes = tuple(size for size, _ in both)
+    if places is not None:
+        places = None if places.all() else places.transpose(np.argsort(at)).reshape(sizes)
+    return Box(sizes, tuple(first for _, first in both), places)
 
 
 def _places(function: str, ndim: int, footprint: Any) -> Array:
@@ -193,13 +169,7 @@ def median_filter(
     array([1. , 3. , 3.5, 3.5])
     """
     return _filter(
-        "median_filter",
-        array,
-        None,
-        (size, footprint, origin, axes),
-        (mode, cval),
-        (nan, mask, min_count),
-        workers,
+        "median_filter", None, array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers
     )
 
 
@@ -235,13 +205,7 @@ def rank_filter(
     if number is None:
         raise OperandTypeError(f"nsc.numpy.rank_filter: rank must be an integer, got {rank!r}")
     return _filter(
-        "rank_filter",
-        array,
-        number,
-        (size, footprint, origin, axes),
-        (mode, cval),
-        (nan, mask, min_count),
-        workers,
+        "rank_filter", number, array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers
     )
 
 
@@ -282,58 +246,65 @@ def percentile_filter(
     place = PlaceOfPercentile(number + 100 if number < 0 else number)
     return _filter(
         "percentile_filter",
-        array,
         place,
-        (size, footprint, origin, axes),
-        (mode, cval),
-        (nan, mask, min_count),
+        array,
+        size,
+        mode,
+        cval,
+        origin,
+        footprint,
+        axes,
+        nan,
+        mask,
+        min_count,
         workers,
     )
 
 
-@public(by_windows(_reach))
-def minimum_filter(
-    array: ArrayLike,
-    size: Any = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    footprint: ArrayLike | None = None,
-    axes: Axes = None,
-    nan: NanRule = "largest",
-    mask: ArrayLike | None = None,
-    min_count: int | None = None,
-    workers: int | None = None,
-) -> Array:
+def _as_in(
+    other: Callable[Arguments, Array],
+) -> Callable[[Callable[..., Array]], Callable[Arguments, Array]]:
+    """Return a decorator that makes a filter public, with another filter's arguments."""
+
+    def decorate(function: Callable[..., Array]) -> Callable[Arguments, Array]:
+        function.__signature__ = signature(other)  # type: ignore[attr-defined]
+        return public(by_windows(_reach))(function)
+
+    return decorate
+
+
+@_as_in(median_filter)
+def minimum_filter(*arguments: Any, **options: Any) -> Array:
     """Return the least value of the window around each value, as scipy.ndimage.minimum_filter.
 
-    Args:
-        array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers: as in
-            `median_filter`, and so are the errors.
+    Arguments and errors as in `median_filter`.
 
     >>> minimum_filter([5, 1, 4, 2], 3)
     array([1, 1, 1, 2])
     """
-    return _filter(
-        "minimum_filter",
-        array,
-        0,
-        (size, footprint, origin, axes),
-        (mode, cval),
-        (nan, mask, min_count),
-        workers,
-    )
+    return _filter("minimum_filter", 0, *arguments, **options)
 
 
-@public(by_windows(_reach))
-def maximum_filter(
+@_as_in(median_filter)
+def maximum_filter(*arguments: Any, **options: Any) -> Array:
+    """Return the greatest value of the window around each value, as scipy.ndimage.maximum_filter.
+
+    Arguments and errors as in `median_filter`.
+
+    >>> maximum_filter([5, 1, 4, 2], 3)
+    array([5, 5, 4, 4])
+    """
+    return _filter("maximum_filter", -1, *arguments, **options)
+
+
+def _filter(
+    function: str,
+    selected: int | PlaceOfPercentile | None,
     array: ArrayLike,
     size: Any = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: Any = 0,
-    *,
     footprint: ArrayLike | None = None,
     axes: Axes = None,
     nan: NanRule = "largest",
@@ -341,104 +312,53 @@ def maximum_filter(
     min_count: int | None = None,
     workers: int | None = None,
 ) -> Array:
-    """Return the greatest value of the window around each value, as scipy.ndimage.maximum_filter.
-
-    Args:
-        array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers: as in
-            `median_filter`, and so are the errors.
-
-    >>> maximum_filter([5, 1, 4, 2], 3)
-    array([5, 5, 4, 4])
-    """
-    return _filter(
-        "maximum_filter",
-        array,
-        -1,
-        (size, footprint, origin, axes),
-        (mode, cval),
-        (nan, mask, min_count),
-        workers,
-    )
-
-
-def _filter(
-    function: str,
-    array: ArrayLike,
-    selected: int | PlaceOfPercentile | None,
-    window: tuple[Any, ArrayLike | None, Any, Axes],
-    border: tuple[str, float],
-    missing: tuple[str, ArrayLike | None, int | None],
-    workers: int | None,
-) -> Array:
     """Filter as `median_filter`; selected: a rank, a percentile, or None for the median."""
     x, name = read(function, array), f"nsc.numpy.{function}"
-    threads, (mode, cval), (nan, given, least) = thread_count(function, workers, x.size), border, missing
+    threads = thread_count(function, workers, x.size)
     check_mode(name, mode)
     check_nan(name, nan)
-    box = _box(function, x.ndim, *window)
-    mask, has_nan = _mask(function, given, x.shape), x.dtype.kind == "f"
-    skips_nan = has_nan and nan in ("ignore", "keep")
-    may_miss = skips_nan or mask is not None or mode == "shrink"
+    box = _box(function, x.ndim, size, footprint, origin, axes)
+    hidden = None if mask is None else check_mask(function, plain(function, mask, "mask"), x.shape)
+    is_float = x.dtype.kind == "f"
+    skips_nan = is_float and nan in ("ignore", "keep")
+    may_miss = skips_nan or hidden is not None or mode == "shrink"
     if isinstance(selected, PlaceOfPercentile):
         place: PlaceOf = selected
+    elif selected is None or -box.values <= selected < box.values:
+        place = place_of(selected, box.values, may_miss and is_float)
     else:
-        place = place_of(_rank(name, selected, box.values), box.values, may_miss and has_nan)
-    is_mean = place is place_of_median
+        raise WindowError(
+            f"{name}: rank of a window of {box.values} values must be in {-box.values} … {box.values - 1}, "
+            f"0 the smallest, got {selected}"
+        )
     # Means of float16 are rounded once, from float32.
-    wide = x.astype(np.float32) if is_mean and x.dtype == np.float16 else x
+    wide = x.astype(np.float32) if place is place_of_median and x.dtype == np.float16 else x
     outside = np.array(outside_of(name, NAMES[x.dtype], cval), wide.dtype)
-    windows = Windows(box.sizes, box.before, box.gaps, MODES[mode], outside, place, MEDIAN.join, is_mean)
-    count = least_of(name, least, box.values, may_miss)
-    if may_miss:
-        none = np.array(np.nan, wide.dtype) if has_nan else outside
-        windows = replace(windows, numbers=Numbers(mask, skips_nan, count, none))
+    least = least_of(name, min_count, box.values, may_miss)
+    none = (np.array(np.nan, wide.dtype) if is_float else outside) if may_miss else None
+    windows = Windows(
+        box.sizes, box.before, box.gaps, MODES[mode], outside, place, mean, none, least, skips_nan, hidden
+    )
     if not x.size:
         return np.empty_like(x)
     values = windowed(name, wide, windows, threads, _scipys(wide, windows)).astype(x.dtype, copy=False)
-    if has_nan and nan in ("propagate", "keep"):
-        is_nan = np.isnan(x) if mask is None else np.isnan(x) & ~mask
-        if nan == "propagate" and (is_nan.any() or outside != outside):
-            values[_spread(name, is_nan, windows, threads)] = np.nan
+    if nan == "propagate" and is_float:
+        is_nan, has_outside = np.isnan(x), np.array(bool(outside != outside))
+        is_nan = is_nan if hidden is None else is_nan & ~hidden
+        if is_nan.any() or has_outside:
+            none = np.array(False) if mode == "shrink" else None
+            spread = Windows(
+                box.sizes, box.before, box.gaps, MODES[mode], has_outside, PlaceOfRank(-1), none=none
+            )
+            values[windowed(name, is_nan, spread, threads)] = np.nan
     if nan == "keep":
-        kept = mask if not has_nan else np.isnan(x) if mask is None else np.isnan(x) | mask
-        np.copyto(values, x, where=False if kept is None else kept)
+        np.copyto(values, x, where=x != x if hidden is None else hidden | (x != x))
     return values
-
-
-def _mask(function: str, mask: ArrayLike | None, shape: tuple[int, ...]) -> Array | None:
-    if mask is None:
-        return None
-    given = plain(function, mask, "mask")
-    check_mask(function, given, shape)
-    return given
-
-
-def _rank(name: str, rank: int | None, count: int) -> int | None:
-    """Return a rank from 0 on; None for the median."""
-    if rank is None or 0 <= rank < count:
-        return rank
-    if not -count <= rank < 0:
-        raise WindowError(
-            f"{name}: rank of a window of {count} values must be in {-count} … {count - 1}, 0 the smallest, "
-            f"got {rank}"
-        )
-    return rank + count
-
-
-def _spread(name: str, is_nan: Array, windows: Windows, threads: int) -> Array:
-    """Return whether the window around each value has a NaN."""
-    shrinks = windows.mode is Mode.SHRINK
-    outside = np.array(bool(windows.outside != windows.outside))
-    numbers = Numbers(None, False, 1, np.array(False)) if shrinks else None
-    found = replace(
-        windows, outside=outside, place_of=PlaceOfRank(-1), join=None, is_mean=False, numbers=numbers
-    )
-    return windowed(name, is_nan, found, threads)
 
 
 def _scipys(x: Array, windows: Windows) -> Callable[[Array], Array] | None:
     """Return scipy's filter for long windows along one axis, which it slides; None: others are NumPy's."""
-    is_plain = windows.numbers is None and windows.gaps is None and x.ndim == 1 and windows.values <= x.size
+    is_plain = windows.none is None and windows.gaps is None and x.ndim == 1 and windows.values <= x.size
     # Scipy has no rule for NaN, and no whole numbers above int64's.
     is_long = windows.values > MOST_VALUES and not windows.is_extreme
     if not is_long or not is_plain or x.dtype == np.uint64 or not _has_scipy():

@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nsc.arguments import flag, whole
-from nsc.contract.windows import MOST_VALUES, Mode, place_of_median
+from nsc.contract.windows import MOST_VALUES, Mode, Place, place_of_median
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.calls import Array, axis_of, is_chunked, public, read, thread_count
 from nsc.numpy.chunks import by_windows, read_chunked
-from nsc.numpy.rules import Rule, levels_of, rule_of
+from nsc.numpy.rules import Rule, levels_of, mean, rule_of
 from nsc.numpy.statistics import MEDIAN, at_place, float_of
-from nsc.numpy.windows import Numbers, Windows, by_numpy, extremes, windowed
+from nsc.numpy.windows import Windows, by_numpy, windowed
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15
+_LEAST = Rule(lambda _: (Place(0, 0),), mean)
+_GREATEST = Rule(lambda count: (Place(count - 1, count - 1),), mean)
 
 
 class Rolling:
@@ -168,10 +170,10 @@ class _Windows:
         return self._by_rule(MEDIAN, by_peer)
 
     def min(self) -> Array:
-        return self._extremes("move_min", np.inf, is_least=True)
+        return self._extremes("move_min", _LEAST)
 
     def max(self) -> Array:
-        return self._extremes("move_max", -np.inf, is_least=False)
+        return self._extremes("move_max", _GREATEST)
 
     def quantile(self, level: Array, method: str) -> Array:
         rule = rule_of(self.dtype, level, method, is_weak=True)[1]
@@ -181,38 +183,32 @@ class _Windows:
         return self._by_rule(rule, partial(self._by_pandas, rule) if has_peer else None)
 
     def rank(self) -> Array:
-        padded, columns = self._padded(), self.rows.shape[1]
+        columns = self.rows.shape[1]
+        padded = np.full((len(self.rows), columns + self.window - 1), np.nan, self.dtype)
+        padded[:, self.before : self.before + columns] = self.rows
+        results = np.empty(self.rows.shape, self.dtype)
         lasts = self.rows[:, np.minimum(np.arange(columns) + self.ahead, columns - 1)]
-        results = np.empty(self.rows.shape)
         for row, ending, result in zip(padded, lasts, results, strict=True):
             for start in range(0, columns, _PASS):
-                stop = min(start + _PASS, columns)
-                last = ending[start:stop]
-                less, equal, numbers = (np.zeros(stop - start, np.int32) for _ in range(3))
-                for place in range(self.window):
-                    values = row[start + place : stop + place]
+                last = ending[start : start + _PASS]
+                less, equal, numbers = np.zeros((3, len(last)), np.int32)
+                for place in range(start, start + self.window):
+                    values = row[place : place + len(last)]
                     less += values < last
                     equal += values == last
                     numbers += values == values
-                ranks = less + (equal + 1) / 2
-                result[start:stop] = np.where((numbers >= self.least) & (equal > 0), ranks, np.nan)
-        return results.astype(self.dtype, copy=False)
-
-    def _extremes(self, peer: str, beyond: float, is_least: bool) -> Array:
-        """Return the least or the greatest numbers of windows, where `beyond` stands for NaN."""
-        if _bottleneck():
-            return self._by_bottleneck(peer, self.rows).astype(self.dtype, copy=False)
-        padded, columns, window = self._padded(), self.rows.shape[1], self.window
-        results = np.empty(self.rows.shape, padded.dtype)
-        step = max(1, _PASS // max(1, columns))
-        for start in range(0, len(results), step):
-            part, found = padded[start : start + step], results[start : start + step]
-            is_nan = np.isnan(part)
-            found[...] = extremes(np.where(is_nan, part.dtype.type(beyond), part), (1, window), is_least)
-            missing = np.cumsum(is_nan, axis=1, dtype=np.int32)
-            missing[:, window:] -= missing[:, :-window].copy()
-            found[window - missing[:, window - 1 :] < self.least] = np.nan
+                is_there = (numbers >= self.least) & (equal > 0)
+                result[start : start + _PASS] = np.where(is_there, less + (equal + 1) / 2, np.nan)
         return results
+
+    def _extremes(self, name: str, rule: Rule) -> Array:
+        """Return the least or the greatest numbers of windows, by bottleneck or NumPy."""
+        if _bottleneck():
+            return self._by_bottleneck(name, self.rows).astype(self.dtype, copy=False)
+        step = max(1, _PASS // self.rows.shape[1])
+        parts = [self.rows[start : start + step] for start in range(0, len(self.rows), step)]
+        windows = self._windows(rule)
+        return np.concatenate([by_numpy(part.astype(self.dtype, copy=False), windows) for part in parts])
 
     def _by_rule(self, rule: Rule, by_peer: Callable[[Array], Array] | None) -> Array:
         """Return the statistic of all windows, by a kernel or by a peer."""
@@ -231,10 +227,11 @@ class _Windows:
             None,
             Mode.SHRINK,
             np.zeros((), wide),
-            place_of_median if rule is MEDIAN else lambda count: rule.places(count)[0] if count else None,
+            place_of_median if rule is MEDIAN else lambda count: rule.places(count)[0],
             rule.join,
-            rule is MEDIAN,
-            Numbers(None, True, self.least, np.array(np.nan, wide)),
+            np.array(np.nan, wide),
+            self.least,
+            skips_nan=True,
         )
 
     def _by_pandas(self, rule: Rule, rows: Array) -> Array:
@@ -267,13 +264,6 @@ class _Windows:
             if sizes.max(initial=0) > np.finfo(found.dtype).max / 2:
                 return by_numpy(self.rows.astype(found.dtype, copy=False), self._windows(MEDIAN))
         return found
-
-    def _padded(self) -> Array:
-        """Return the rows with NaN added at both ends, as far as windows reach."""
-        outer, columns = self.rows.shape
-        padded = np.full((outer, columns + self.window - 1), np.nan, self.dtype)
-        padded[:, self.before : self.before + columns] = self.rows
-        return padded
 
 
 @cache

@@ -235,7 +235,7 @@ def spread(is_nan: Tensor, window: Window, windows: Windows) -> Tensor:
     key, outside = replace(window, ranks=(window.values - 1,)).key, windows.cval != windows.cval
     numbers = None
     if windows.mode == "shrink":
-        tables = Tables.of(PlaceOfRank(-1), window.values, 1, False)
+        tables = Tables.of(PlaceOfRank(-1), window.values, 1)
         numbers = Numbers(None, False, tables, 0.0)
     return filter_images(is_nan, key, replace(windows, cval=outside, numbers=numbers))
 

@@ -27,7 +27,6 @@ from nsc.contract.windows import (
     origins_of,
     outside_of,
     place_of,
-    place_of_median,
 )
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
 from nsc.join.budget import budget_of
@@ -135,7 +134,7 @@ class Filter(Packaged):
         if may_miss:
             rank = None if self.window.is_median else self.window.rank
             place = place_of(rank, self.window.values, x.is_floating_point())
-            tables = Tables.of(place, self.window.values, least, place is place_of_median)
+            tables = Tables.of(place, self.window.values, least)
             none = math.nan if x.is_floating_point() else windows.cval
             windows = replace(windows, numbers=Numbers(mask, skips_nan, tables, none))
         values = filter_images(x, self._key, windows)
