@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Literal
 
 from nsc.arguments import integer, is_name, real, whole, wholes
@@ -258,40 +259,33 @@ def place_of_median(count: int) -> Place:
 
 
 @dataclass(frozen=True)
+class PlaceOfRank:
+    """Returns the place of a rank, counted from the largest number if it is negative."""
+
+    rank: int
+
+    def __call__(self, count: int) -> Place | None:
+        at = self.rank + count if self.rank < 0 else self.rank
+        return Place(at, at) if 0 <= at < count else None
+
+
+@dataclass(frozen=True)
 class PlaceOfPercentile:
     """Returns the place of a percentile in 0 … 100 as scipy.ndimage has it: a rank, rounded down."""
 
     percentile: float
 
     def __call__(self, count: int) -> Place:
-        """Return the place among so many numbers."""
         at = min(int(count * self.percentile / 100), count - 1)
         return Place(at, at)
 
 
-@dataclass(frozen=True)
-class PlaceOfRank:
-    """Returns the place of a rank; a negative one counts from the largest number."""
-
-    rank: int
-
-    def __call__(self, count: int) -> Place | None:
-        """Return the place among so many numbers."""
-        at = self.rank + count if self.rank < 0 else self.rank
-        return Place(at, at) if 0 <= at < count else None
-
-
 def place_of(rank: int | None, values: int, is_mean: bool) -> PlaceOf:
-    """Return where a rank of windows lies, also of windows that lack values.
+    """Return where a rank of windows of so many values lies, also of windows that lack some.
 
     A rank below the middle counts from the smallest number, one above it from the largest. The middle is the
-    median.
-
-    Args:
-        rank: of a window that lacks none, 0 the smallest, -1 the largest; None: the median.
-        values: how many a window has.
-        is_mean: whether the median of an even number of values is the mean of the two middle ones; or else
-            it is the upper one.
+    median, and so is None. With `is_mean` the median of an even number of values is the mean of the two
+    middle ones, or else the upper one.
     """
     if rank is None or 2 * (rank % values) == values - 1:
         return place_of_median if is_mean else PlaceOfPercentile(50)
@@ -305,23 +299,11 @@ NanRule = Literal["largest", "propagate", "ignore", "keep"]
 NAN_RULES = ("largest", "propagate", "ignore", "keep")
 
 
-def check_nan(function: str, nan: object) -> None:
-    """Raise OperandError unless a function's rule for NaN is one of NAN_RULES."""
-    if not is_name(nan, NAN_RULES):
-        raise OperandError(f"{function}: nan must be one of {', '.join(NAN_RULES)}, got {nan!r}")
-
-
 def least_of(function: str, min_count: object, values: int, may_miss: bool) -> int:
-    """Return how many numbers a window must have, 1 for None.
-
-    Args:
-        function: the function that was called, for messages.
-        min_count: as users write it.
-        values: how many a window has.
-        may_miss: whether values may be missing.
+    """Return how many numbers a window of so many values must have, 1 for None.
 
     Raises:
-        OperandError: no such number; or one for windows that lack nothing.
+        OperandError: no such number; or one where no value may be missing.
     """
     least = 1 if min_count is None else whole(min_count)
     if least is None or not 1 <= least <= values:
@@ -361,43 +343,37 @@ class Tables:
     is_mean: bool
     ranks: tuple[int, ...]
 
-    @staticmethod
-    def of(place_of: PlaceOf, values: int, least: int) -> Tables:
-        """Return the tables of windows.
-
-        Args:
-            place_of: the result's place among the numbers of a window.
-            values: how many a window has.
-            least: how many numbers a result needs, 1 or more.
-        """
+    @classmethod
+    def of(cls, place_of: PlaceOf, values: int, least: int) -> Tables:
+        """Return the tables of windows of so many values, whose results need `least` numbers or more."""
         whole = place_of(values)
         # Missing values come at the end that is further from the result: a rank then serves more windows.
         is_least = whole is not None and whole.low + whole.high >= values
 
-        def place_among_all(lacks: int) -> Place:
+        def among_all(lacks: int) -> Place:
             found = place_of(values - lacks) if values - lacks >= least else None
             if found is None:
                 return Place(NO_RANK, NO_RANK)
             first = lacks if is_least else 0
             return Place(found.low + first, found.high + first, found.share)
 
-        places = [place_among_all(lacks) for lacks in range(values + 1)]
+        places = [among_all(lacks) for lacks in range(values + 1)]
         ranks: tuple[int, ...] = ()
         for place in places:
             wanted = tuple(dict.fromkeys([*ranks, place.low, place.high]))
             if NO_RANK in wanted or len(wanted) > _MOST_RANKS:
                 break
             ranks = wanted
+        low, high = (tuple(getattr(place, side) for place in places) for side in ("low", "high"))
         share = tuple(float(place.share or 0) for place in places)
-        return Tables(
-            low=tuple(place.low for place in places),
-            high=tuple(place.high for place in places),
-            share=share,
-            rest=tuple(1 - each for each in share),
-            is_least=is_least,
-            is_mean=place_of is place_of_median,
-            ranks=ranks,
-        )
+        rest = tuple(1 - each for each in share)
+        return cls(low, high, share, rest, is_least, place_of is place_of_median, ranks)
+
+    @cached_property
+    def is_extreme(self) -> bool:
+        """Whether all results are the least numbers of windows, or all the greatest."""
+        end = self.low[0]
+        return end in (0, len(self.low) - 2) and {*self.low, *self.high} <= {end, NO_RANK}
 
 
 @dataclass(frozen=True)
@@ -424,12 +400,8 @@ class Folded:
 def origins_of(sizes: Sequence[int], origin: object) -> tuple[int, ...]:
     """Return how many places before its middle a window stands along each axis, as in scipy.ndimage.
 
-    Args:
-        sizes: of the window, 1 or more each.
-        origin: one integer for all axes, or an integer for each axis. With origin o the window of pixel i
-            covers i - size // 2 - o … i - size // 2 - o + size - 1. The pixel must lie inside: the greatest o
-            is (size - 1) // 2, where the window ends at its pixel; the least is -(size // 2), where it
-            begins there.
+    With origin o, one for all axes or one for each, the window of pixel i covers i - size // 2 - o …
+    i - size // 2 - o + size - 1. The pixel must lie inside.
 
     Raises:
         WindowError: another number of integers, or a pixel outside of its window.
@@ -453,17 +425,21 @@ def origins_of(sizes: Sequence[int], origin: object) -> tuple[int, ...]:
 
 def check_mode(function: str, mode: object) -> None:
     """Raise OperandError unless a function's mode is one of MODES."""
-    if not is_name(mode, MODES):
-        raise OperandError(f"{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
+    _check("mode", function, mode, MODES)
+
+
+def check_nan(function: str, nan: object) -> None:
+    """Raise OperandError unless a function's rule for NaN is one of NAN_RULES."""
+    _check("nan", function, nan, NAN_RULES)
+
+
+def _check(name: str, function: str, value: object, known: Iterable[str]) -> None:
+    if not is_name(value, known):
+        raise OperandError(f"{function}: {name} must be one of {', '.join(known)}, got {value!r}")
 
 
 def outside_of(function: str, dtype: str, cval: object) -> float:
-    """Return the value outside of an image as Python's number, an integer for a type of integers.
-
-    Args:
-        function: the function that was called, for messages.
-        dtype: a key of ELEMENTS.
-        cval: as users write it.
+    """Return cval as a number of a dtype, a key of ELEMENTS: an integer for a type of integers.
 
     Raises:
         OperandError: no number that the type has.
@@ -486,9 +462,7 @@ def outside_of(function: str, dtype: str, cval: object) -> float:
 def fold(sizes: Sequence[int], before: Sequence[int] | None = None) -> Folded:
     """Return the window of a kernel for the sizes along an array's last axes.
 
-    Args:
-        sizes: along the last axes, 1 or more each.
-        before: how many places before its value a window begins along each axis; None: size // 2.
+    Its windows begin `before` places before a value along each axis; None: size // 2.
 
     Raises:
         WindowError: sizes above 1 on axes that are not among three neighbouring ones.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from importlib.util import find_spec
 from inspect import signature
 from typing import Any, ParamSpec
 
@@ -31,7 +30,7 @@ from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.numpy.calls import NAMES, Array, Axes, axes_of, check_mask, plain, public, read, thread_count
 from nsc.numpy.chunks import by_windows
 from nsc.numpy.rules import mean
-from nsc.numpy.windows import Box, Windows, windowed
+from nsc.numpy.windows import Box, Windows, by_numpy, windowed
 
 Arguments = ParamSpec("Arguments")
 
@@ -62,7 +61,7 @@ def _box(function: str, ndim: int, size: Any, footprint: Any, origin: Any, axes:
 
 def _places(function: str, ndim: int, footprint: Any) -> Array:
     found = plain(function, footprint, "footprint").astype(bool)
-    if found.ndim != ndim:
+    if found.ndim != ndim or ndim == 0:
         raise WindowError(
             f"nsc.numpy.{function}: footprint must have an axis for each of the {ndim} axes, got shape "
             f"{found.shape}"
@@ -169,7 +168,7 @@ def median_filter(
     array([1. , 3. , 3.5, 3.5])
     """
     return _filter(
-        "median_filter", None, array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers
+        "median", None, array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers
     )
 
 
@@ -205,7 +204,7 @@ def rank_filter(
     if number is None:
         raise OperandTypeError(f"nsc.numpy.rank_filter: rank must be an integer, got {rank!r}")
     return _filter(
-        "rank_filter", number, array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers
+        "rank", number, array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers
     )
 
 
@@ -243,21 +242,9 @@ def percentile_filter(
         raise OperandError(
             f"nsc.numpy.percentile_filter: percentile must be a number in -100 … 100, got {percentile!r}"
         )
-    place = PlaceOfPercentile(number + 100 if number < 0 else number)
+    at = PlaceOfPercentile(number + 100 if number < 0 else number)
     return _filter(
-        "percentile_filter",
-        place,
-        array,
-        size,
-        mode,
-        cval,
-        origin,
-        footprint,
-        axes,
-        nan,
-        mask,
-        min_count,
-        workers,
+        "percentile", at, array, size, mode, cval, origin, footprint, axes, nan, mask, min_count, workers
     )
 
 
@@ -282,7 +269,7 @@ def minimum_filter(*arguments: Any, **options: Any) -> Array:
     >>> minimum_filter([5, 1, 4, 2], 3)
     array([1, 1, 1, 2])
     """
-    return _filter("minimum_filter", 0, *arguments, **options)
+    return _filter("minimum", 0, *arguments, **options)
 
 
 @_as_in(median_filter)
@@ -294,11 +281,11 @@ def maximum_filter(*arguments: Any, **options: Any) -> Array:
     >>> maximum_filter([5, 1, 4, 2], 3)
     array([5, 5, 4, 4])
     """
-    return _filter("maximum_filter", -1, *arguments, **options)
+    return _filter("maximum", -1, *arguments, **options)
 
 
 def _filter(
-    function: str,
+    kind: str,
     selected: int | PlaceOfPercentile | None,
     array: ArrayLike,
     size: Any = None,
@@ -313,7 +300,8 @@ def _filter(
     workers: int | None = None,
 ) -> Array:
     """Filter as `median_filter`; selected: a rank, a percentile, or None for the median."""
-    x, name = read(function, array), f"nsc.numpy.{function}"
+    function, name = f"{kind}_filter", f"nsc.numpy.{kind}_filter"
+    x = read(function, array)
     threads = thread_count(function, workers, x.size)
     check_mode(name, mode)
     check_nan(name, nan)
@@ -341,7 +329,8 @@ def _filter(
     )
     if not x.size:
         return np.empty_like(x)
-    values = windowed(name, wide, windows, threads, _scipys(wide, windows)).astype(x.dtype, copy=False)
+    peer = _by_scipy if _is_scipys(wide, windows) else by_numpy
+    values = windowed(name, wide, windows, threads, peer).astype(x.dtype, copy=False)
     if nan == "propagate" and is_float:
         is_nan, has_outside = np.isnan(x), np.array(bool(outside != outside))
         is_nan = is_nan if hidden is None else is_nan & ~hidden
@@ -356,28 +345,24 @@ def _filter(
     return values
 
 
-def _scipys(x: Array, windows: Windows) -> Callable[[Array], Array] | None:
-    """Return scipy's filter for long windows along one axis, which it slides; None: others are NumPy's."""
+def _is_scipys(x: Array, windows: Windows) -> bool:
+    """Return whether scipy's filter serves: it slides long windows along one axis."""
     is_plain = windows.none is None and windows.gaps is None and x.ndim == 1 and windows.values <= x.size
     # Scipy has no rule for NaN, and no whole numbers above int64's.
     is_long = windows.values > MOST_VALUES and not windows.is_extreme
-    if not is_long or not is_plain or x.dtype == np.uint64 or not _has_scipy():
-        return None
-    if x.dtype.kind == "f" and np.isnan(x).any():
-        return None
-    from scipy import ndimage
-
-    (size,), (before,) = windows.sizes, windows.before
-    return partial(
-        ndimage.rank_filter,
-        rank=windows.tables.low[0],
-        size=size,
-        mode=windows.mode.name.lower(),
-        cval=windows.outside[()],
-        origin=before - size // 2,
+    return (
+        is_long
+        and is_plain
+        and x.dtype != np.uint64
+        and find_spec("scipy") is not None
+        and not (x != x).any()
     )
 
 
-@cache
-def _has_scipy() -> bool:
-    return importlib.util.find_spec("scipy") is not None
+def _by_scipy(x: Array, windows: Windows) -> Array:
+    from scipy import ndimage
+
+    (size,), (before,), rank = windows.sizes, windows.before, windows.tables.low[0]
+    mode, shift = windows.mode.name.lower(), before - size // 2
+    values: Array = ndimage.rank_filter(x, rank, size, None, None, mode, windows.outside[()], shift)
+    return values

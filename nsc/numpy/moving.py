@@ -23,6 +23,8 @@ from nsc.numpy.windows import Windows, by_numpy, windowed
 
 # Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15
+# Takes some rows and their windows, and returns results.
+Peer = Callable[[Array, Windows], Array]
 _LEAST = Rule(lambda _: (Place(0, 0),), mean)
 _GREATEST = Rule(lambda count: (Place(count - 1, count - 1),), mean)
 
@@ -140,14 +142,7 @@ def _statistic(
 
 @dataclass(frozen=True)
 class _Windows:
-    """The windows of rows that lie in memory. A statistic has a result for each value.
-
-    Attributes:
-        rows: of values, at least one.
-        before, ahead: how many values in front of a value and behind it are in its window.
-        least: how many numbers a window must have; NaN is the result for fewer.
-        threads: how many at most.
-    """
+    """The windows of rows: some values before and ahead of a value. A result needs `least` numbers."""
 
     rows: Array
     before: int
@@ -166,21 +161,20 @@ class _Windows:
         return float_of(self.rows)
 
     def median(self) -> Array:
-        by_peer = partial(self._by_bottleneck, "move_median") if _bottleneck() else None
-        return self._by_rule(MEDIAN, by_peer)
+        return self._by_rule(MEDIAN, self._bottlenecks("move_median"))
 
     def min(self) -> Array:
-        return self._extremes("move_min", _LEAST)
+        return self._by_rule(_LEAST, self._bottlenecks("move_min", _by_parts))
 
     def max(self) -> Array:
-        return self._extremes("move_max", _GREATEST)
+        return self._by_rule(_GREATEST, self._bottlenecks("move_max", _by_parts))
 
     def quantile(self, level: Array, method: str) -> Array:
         rule = rule_of(self.dtype, level, method, is_weak=True)[1]
         is_long = MOST_VALUES < self.window <= self.rows.shape[1]
         # Pandas takes infinite values for missing ones.
         has_peer = is_long and _pandas() is not None and bool(np.isfinite(self.rows).all())
-        return self._by_rule(rule, partial(self._by_pandas, rule) if has_peer else None)
+        return self._by_rule(rule, partial(self._by_pandas, rule) if has_peer else by_numpy)
 
     def rank(self) -> Array:
         columns = self.rows.shape[1]
@@ -201,27 +195,12 @@ class _Windows:
                 result[start : start + _PASS] = np.where(is_there, less + (equal + 1) / 2, np.nan)
         return results
 
-    def _extremes(self, name: str, rule: Rule) -> Array:
-        """Return the least or the greatest numbers of windows, by bottleneck or NumPy."""
-        if _bottleneck():
-            return self._by_bottleneck(name, self.rows).astype(self.dtype, copy=False)
-        step = max(1, _PASS // self.rows.shape[1])
-        parts = [self.rows[start : start + step] for start in range(0, len(self.rows), step)]
-        windows = self._windows(rule)
-        return np.concatenate([by_numpy(part.astype(self.dtype, copy=False), windows) for part in parts])
-
-    def _by_rule(self, rule: Rule, by_peer: Callable[[Array], Array] | None) -> Array:
-        """Return the statistic of all windows, by a kernel or by a peer."""
-        windows = self._windows(rule)
-        rows = self.rows.astype(windows.outside.dtype, copy=False)
-        found = windowed("nsc.numpy.rolling", rows, windows, self.threads, by_peer)
-        return found.astype(self.dtype, copy=False)
-
-    def _windows(self, rule: Rule) -> Windows:
+    def _by_rule(self, rule: Rule, peer: Peer) -> Array:
+        """Return the statistic of all windows: extremes by a peer, others by a kernel or a peer."""
         # Means of types of 16 bits or fewer are exact in float32.
         is_short = self.rows.dtype.itemsize <= 2 and (rule is MEDIAN or self.dtype == np.float16)
         wide = np.dtype(np.float32) if is_short else self.dtype
-        return Windows(
+        windows = Windows(
             (1, self.window),
             (0, self.before),
             None,
@@ -233,8 +212,14 @@ class _Windows:
             self.least,
             skips_nan=True,
         )
+        rows = self.rows.astype(wide, copy=False)
+        if rule in (_LEAST, _GREATEST):
+            found = peer(rows, windows)
+        else:
+            found = windowed("nsc.numpy.rolling", rows, windows, self.threads, peer)
+        return found.astype(self.dtype, copy=False)
 
-    def _by_pandas(self, rule: Rule, rows: Array) -> Array:
+    def _by_pandas(self, rule: Rule, rows: Array, windows: Windows) -> Array:
         """Return the statistic of windows of finite numbers, by pandas where they lie in the rows."""
         around, columns, place = self.window - 1, rows.shape[1], rule.places(self.window)[0]
         rolling = _pandas().DataFrame(rows.T).rolling(self.window)
@@ -244,26 +229,33 @@ class _Windows:
         )
         with np.errstate(all="ignore"):
             inside = at_place(rule, place, low.astype(rows.dtype), high.astype(rows.dtype))
-        first = by_numpy(rows[:, :around], self._windows(rule))[:, : self.before]
-        last = by_numpy(rows[:, columns - around :], self._windows(rule))[:, around - self.ahead :]
+        first = by_numpy(rows[:, :around], windows)[:, : self.before]
+        last = by_numpy(rows[:, columns - around :], windows)[:, around - self.ahead :]
         return np.concatenate([first, inside, last], axis=1)
 
-    def _by_bottleneck(self, name: str, rows: Array) -> Array:
+    def _bottlenecks(self, name: str, other: Peer = by_numpy) -> Peer:
+        return partial(self._by_bottleneck, name) if _bottleneck() else other
+
+    def _by_bottleneck(self, name: str, rows: Array, windows: Windows) -> Array:
         """Return a statistic of all windows by bottleneck, which counts numbers as `least` does."""
-        dtype = self.dtype
-        rows = rows.astype(np.float32 if dtype == np.float16 else dtype, copy=False)
+        padded = rows
         if self.ahead:
-            padded = np.full((len(rows), rows.shape[1] + self.ahead), np.nan, rows.dtype)
-            padded[:, : rows.shape[1]] = rows
-            rows = padded
+            padded = np.concatenate([rows, np.full((len(rows), self.ahead), np.nan, rows.dtype)], axis=1)
         move = getattr(_bottleneck(), name)
-        found: Array = move(rows, self.window, min_count=self.least, axis=1)[:, self.ahead :]
+        found: Array = move(padded, self.window, min_count=self.least, axis=1)[:, self.ahead :]
         if name == "move_median" and np.isinf(found).any():
             # Bottleneck's sums may be too large for the type.
-            sizes = np.abs(self.rows[np.isfinite(self.rows)])
+            sizes = np.abs(rows[np.isfinite(rows)])
             if sizes.max(initial=0) > np.finfo(found.dtype).max / 2:
-                return by_numpy(self.rows.astype(found.dtype, copy=False), self._windows(MEDIAN))
+                return by_numpy(rows, windows)
         return found
+
+
+def _by_parts(rows: Array, windows: Windows) -> Array:
+    """Return the results by NumPy for a few rows at a time, which fit a core's cache."""
+    step = max(1, _PASS // rows.shape[1])
+    parts = [by_numpy(rows[start : start + step], windows) for start in range(0, len(rows), step)]
+    return np.concatenate(parts)
 
 
 @cache

@@ -15,7 +15,6 @@ import numpy as np
 from nsc.contract.windows import (
     MOST_CHANNELS,
     MOST_VALUES,
-    NO_RANK,
     Folded,
     Mode,
     PlaceOf,
@@ -92,12 +91,10 @@ class Windows(Box):
         """Which values results are made of, for each number of values that a window may lack."""
         return _tables(self.place_of, self.values, self.values if self.none is None else self.least)
 
-    @cached_property
+    @property
     def is_extreme(self) -> bool:
         """Whether results are the least or the greatest numbers of boxes without gaps."""
-        end = self.tables.low[0]
-        ends = {*self.tables.low, *self.tables.high}
-        return self.gaps is None and end in (0, self.values - 1) and ends <= {end, NO_RANK}
+        return self.gaps is None and self.tables.is_extreme
 
     def moved(self, axes: list[int]) -> Windows:
         """Return the windows of an array whose axes are put in another order."""
@@ -115,70 +112,6 @@ class Windows(Box):
         with suppress(WindowError):
             return Window(*self.folded.window, self.tables.ranks, places) if self.tables.ranks else None
         return None
-
-
-def windowed(
-    function: str,
-    x: Array,
-    windows: Windows,
-    threads: int,
-    peer: Callable[[Array], Array] | None = None,
-) -> Array:
-    """Return the result of the window around each value.
-
-    Args:
-        function: the function that was called, for a warning.
-        x: an array with at least one value; where places are joined, of float32 or float64.
-        windows: the windows.
-        threads: how many at most.
-        peer: takes some of the array and returns their results; None: NumPy.
-    """
-    axes = _axes(x.shape, windows)
-    if axes != sorted(axes):
-        values = windowed(function, x.transpose(axes), windows.moved(axes), threads, peer)
-        return np.ascontiguousarray(values.transpose(np.argsort(axes)))
-    window = windows.kernels()
-    if windows.values > MOST_VALUES and peer is None and not windows.is_extreme:
-        _warn(function, windows.values)
-
-    def find() -> Kind[FilterFunction] | None:
-        if window is None:
-            return None
-        channels = Images.without_gaps(x.shape, windows.folded).channels
-        name = "NumPy" if peer is None else "bottleneck"
-        return filter_kind(window, NAMES[x.dtype], channels, windows.none is not None, name)
-
-    def by_peer(x: Array, windows: Windows) -> Array:
-        return by_numpy(x, windows) if peer is None else peer(x)
-
-    return serve(
-        find,
-        x.size,
-        x.size * windows.values,
-        lambda kernel: _by_kernel(kernel, x, windows, threads) if kernel else by_peer(x, windows),
-        lambda share: by_peer(some_of(x, share), windows.some(share)).size,
-    )
-
-
-@cache
-def _warn(function: str, values: int) -> None:
-    """Warn once of windows without a kernel."""
-    warnings.warn(
-        f"{function}: NumPy sorts each window of {values} values, which takes long: windows of up to "
-        f"{MOST_VALUES} values have kernels",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-
-
-def _axes(shape: tuple[int, ...], windows: Windows) -> list[int]:
-    """Return the order in which kernels read an array's axes: as they are, or with the window's axes last."""
-    wide = [axis for axis, size in enumerate(windows.sizes) if size > 1]
-    if not wide or wide[-1] - wide[0] < 3:
-        folded = windows.folded
-        if folded.is_column or math.prod(shape[len(shape) - folded.behind :]) <= MOST_CHANNELS:
-            return [*range(len(shape))]
-    return [*(axis for axis in range(len(shape)) if axis not in wide), *wide]
 
 
 def _by_kernel(kernel: FilterFunction, x: Array, windows: Windows, threads: int) -> Array:
@@ -216,18 +149,18 @@ def by_numpy(x: Array, windows: Windows) -> Array:
         is_nan = bool(windows.outside != windows.outside)
         gone = _extended(gone, windows, windows.mode is Mode.SHRINK or (windows.skips_nan and is_nan))
         # Missing values come last, but first where the greatest number is the result.
-        padded = np.where(gone, _end(x.dtype, windows.is_extreme and not is_least), padded)
+        end = padded.max() if is_least or not windows.is_extreme else np.fmin.reduce(padded, axis=None)
+        padded = np.where(gone, end, padded)
     if windows.is_extreme:
         values = extremes(padded, windows.sizes, is_least)
         if gone is not None and windows.none is not None:
             np.copyto(values, windows.none, where=_sums(~gone, windows.sizes) < windows.least)
         return values
-    values, step = np.empty(x.shape, x.dtype), max(1, _WRITTEN // (x[0].size * math.prod(windows.sizes)))
+    values, box = np.empty(x.shape, x.dtype), math.prod(windows.sizes)
+    step = max(1, _WRITTEN // (x[0].size * box))
 
     def rows_of(extended: Array) -> Array:
-        boxes = windows_of(extended, windows.sizes)[start : start + step].reshape(
-            -1, math.prod(windows.sizes)
-        )
+        boxes = windows_of(extended, windows.sizes)[start : start + step].reshape(-1, box)
         return boxes.copy() if windows.gaps is None else boxes[:, windows.gaps.reshape(-1)]
 
     for start in range(0, len(x), step):
@@ -241,15 +174,6 @@ def by_numpy(x: Array, windows: Windows) -> Array:
     return values
 
 
-def _end(dtype: np.dtype[Any], is_first: bool) -> Any:
-    """Return the value of a type that comes first in a sort, or last."""
-    if dtype.kind == "f":
-        return dtype.type(-np.inf if is_first else np.nan)
-    if dtype.kind == "b":
-        return not is_first
-    return dtype.type(np.iinfo(dtype).min if is_first else np.iinfo(dtype).max)
-
-
 @np.errstate(all="ignore")
 def _of_numbers(rows: Array, lacks: Array, windows: Windows) -> Array:
     """Return the results of windows, a row each; `lacks` says how many of a row's values are missing."""
@@ -259,8 +183,9 @@ def _of_numbers(rows: Array, lacks: Array, windows: Windows) -> Array:
         count, these = windows.values - int(lack), lacks == lack
         place = windows.place_of(count) if count >= windows.least else None
         if place is not None:
-            low, high = rows[these, place.low], rows[these, place.high]
-            values[these] = low if place.share is None else windows.join(low, high, place.share)
+            values[these] = rows[these, place.low]
+            if place.share is not None:
+                values[these] = windows.join(values[these], rows[these, place.high], place.share)
     return values
 
 
@@ -288,7 +213,8 @@ def _extended(x: Array, windows: Windows, outside: Array | bool) -> Array:
             places, is_outside = _places(x.shape[axis], size, before, windows.mode)
             x = x.take(places, axis)
             if is_outside is not None:
-                np.moveaxis(x, axis, 0)[is_outside] = outside
+                at: Any = (*[slice(None)] * axis, is_outside)
+                x[at] = outside
     return np.ascontiguousarray(x)
 
 
@@ -326,3 +252,64 @@ def extremes(x: Array, sizes: tuple[int, ...], is_least: bool) -> Array:
         rest = size - width
         x = np.moveaxis(join(along[: len(along) - rest], along[rest:]) if rest else along, 0, axis)
     return np.ascontiguousarray(x)
+
+
+def windowed(
+    function: str,
+    x: Array,
+    windows: Windows,
+    threads: int,
+    peer: Callable[[Array, Windows], Array] = by_numpy,
+) -> Array:
+    """Return the result of the window around each value.
+
+    Args:
+        function: the function that was called, for a warning.
+        x: an array with at least one value; where places are joined, of float32 or float64.
+        windows: the windows.
+        threads: how many at most.
+        peer: takes some of the array and its windows, and returns their results.
+    """
+    axes = _axes(x.shape, windows)
+    if axes != sorted(axes):
+        values = windowed(function, x.transpose(axes), windows.moved(axes), threads, peer)
+        return np.ascontiguousarray(values.transpose(np.argsort(axes)))
+    window = windows.kernels()
+    if windows.values > MOST_VALUES and peer is by_numpy and not windows.is_extreme:
+        _warn(function, windows.values)
+
+    def find() -> Kind[FilterFunction] | None:
+        if window is None:
+            return None
+        channels = Images.without_gaps(x.shape, windows.folded).channels
+        name = "NumPy" if peer is by_numpy else "bottleneck"
+        return filter_kind(window, NAMES[x.dtype], channels, windows.none is not None, name)
+
+    return serve(
+        find,
+        x.size,
+        x.size * windows.values,
+        lambda kernel: _by_kernel(kernel, x, windows, threads) if kernel else peer(x, windows),
+        lambda share: peer(some_of(x, share), windows.some(share)).size,
+    )
+
+
+@cache
+def _warn(function: str, values: int) -> None:
+    """Warn once of windows without a kernel."""
+    warnings.warn(
+        f"{function}: NumPy sorts each window of {values} values, which takes long: windows of up to "
+        f"{MOST_VALUES} values have kernels",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _axes(shape: tuple[int, ...], windows: Windows) -> list[int]:
+    """Return the order in which kernels read an array's axes: as they are, or with the window's axes last."""
+    wide = [axis for axis, size in enumerate(windows.sizes) if size > 1]
+    if not wide or wide[-1] - wide[0] < 3:
+        folded = windows.folded
+        if folded.is_column or math.prod(shape[len(shape) - folded.behind :]) <= MOST_CHANNELS:
+            return [*range(len(shape))]
+    return [*(axis for axis in range(len(shape)) if axis not in wide), *wide]
