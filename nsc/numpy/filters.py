@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from inspect import signature
 from typing import Any, ParamSpec
@@ -332,14 +333,14 @@ def _filter(
     peer = _by_scipy if _is_scipys(wide, windows) else by_numpy
     values = windowed(name, wide, windows, threads, peer).astype(x.dtype, copy=False)
     if nan == "propagate" and is_float:
-        is_nan, has_outside = np.isnan(x), np.array(bool(outside != outside))
+        is_nan, has_outside = np.isnan(x), np.array(outside != outside)
         is_nan = is_nan if hidden is None else is_nan & ~hidden
         if is_nan.any() or has_outside:
             none = np.array(False) if mode == "shrink" else None
-            spread = Windows(
-                box.sizes, box.before, box.gaps, MODES[mode], has_outside, PlaceOfRank(-1), none=none
+            among = replace(
+                windows, outside=has_outside, place_of=PlaceOfRank(-1), none=none, least=1, mask=None
             )
-            values[windowed(name, is_nan, spread, threads)] = np.nan
+            values[windowed(name, is_nan, among, threads)] = np.nan
     if nan == "keep":
         np.copyto(values, x, where=x != x if hidden is None else hidden | (x != x))
     return values

@@ -152,7 +152,7 @@ def by_numpy(x: Array, windows: Windows) -> Array:
         end = padded.max() if is_least or not windows.is_extreme else np.fmin.reduce(padded, axis=None)
         padded = np.where(gone, end, padded)
     if windows.is_extreme:
-        values = extremes(padded, windows.sizes, is_least)
+        values = _extremes(padded, windows.sizes, is_least)
         if gone is not None and windows.none is not None:
             np.copyto(values, windows.none, where=_sums(~gone, windows.sizes) < windows.least)
         return values
@@ -160,7 +160,7 @@ def by_numpy(x: Array, windows: Windows) -> Array:
     step = max(1, _WRITTEN // (x[0].size * box))
 
     def rows_of(extended: Array) -> Array:
-        boxes = windows_of(extended, windows.sizes)[start : start + step].reshape(-1, box)
+        boxes = _boxes_of(extended, windows.sizes)[start : start + step].reshape(-1, box)
         return boxes.copy() if windows.gaps is None else boxes[:, windows.gaps.reshape(-1)]
 
     for start in range(0, len(x), step):
@@ -199,11 +199,11 @@ def _sums(x: Array, sizes: tuple[int, ...]) -> Array:
     return x
 
 
-def windows_of(x: Array, sizes: tuple[int, ...]) -> Array:
+def _boxes_of(x: Array, sizes: tuple[int, ...]) -> Array:
     """Return all boxes inside an array in C order; NumPy has a slower function for it."""
     places = (length - size + 1 for length, size in zip(x.shape, sizes, strict=True))
-    windows: Array = np.ndarray((*places, *sizes), x.dtype, x, 0, (*x.strides, *x.strides))
-    return windows
+    boxes: Array = np.ndarray((*places, *sizes), x.dtype, x, 0, (*x.strides, *x.strides))
+    return boxes
 
 
 def _extended(x: Array, windows: Windows, outside: Array | bool) -> Array:
@@ -235,7 +235,7 @@ def _places(length: int, size: int, before: int, mode: Mode) -> tuple[Array, Arr
     return np.minimum(places, period - 1 + lacks - places), None
 
 
-def extremes(x: Array, sizes: tuple[int, ...], is_least: bool) -> Array:
+def _extremes(x: Array, sizes: tuple[int, ...], is_least: bool) -> Array:
     """Return the least value of each box inside an array, or the greatest; NaN is larger than every number.
 
     Cost: a pass over the array for each bit of each size. Boxes of 2, 4, 8 … values are each joined from two
