@@ -28,20 +28,15 @@ struct Images {
 template <class Key>
 Images<Key> images_of(int64_t channels, const void *x, const int64_t *lengths,
                       const int64_t *strides, const int64_t *before, int32_t mode,
-                      const void *outside, int64_t part, int64_t parts,
-                      const Missing *missing = nullptr) {
-    Images<Key> images = {static_cast<const Key *>(x),
-                          {},
-                          {},
-                          {},
-                          static_cast<Mode>(mode),
-                          Key{},
-                          part,
-                          parts,
-                          missing};
+                      const void *outside, int64_t part, int64_t parts, const Missing *missing) {
+    Images<Key> images = {};
+    images.x = static_cast<const Key *>(x);
     memcpy(images.lengths, lengths, sizeof images.lengths);
     memcpy(images.strides, strides, sizeof images.strides);
     memcpy(images.before, before, sizeof images.before);
+    images.mode = static_cast<Mode>(mode);
+    images.part = part, images.parts = parts;
+    images.missing = missing;
     images.lengths[3] *= channels;
     images.before[2] *= channels;
     if (mode == constant) memcpy(&images.outside, outside, sizeof(Key));
@@ -68,21 +63,34 @@ constexpr int64_t flag_memory =
               2 * register_bytes
         : 0;
 
-// Sets where a step finds the flags of its pixels, and where it counts; not at all, if no pixel is
-// missing. line_of(p, r) is the line of row r of plane p; the lines of counts follow.
-template <class Window, class Form, class LineOf>
-void flag(Strip<Window, Form> &strip, const LineOf &line_of, int64_t above, const bool *is_flagged,
-          uint8_t *flags, int64_t pitch) {
-    using Sizes = typename Strip<Window, Form>::Sizes;
-    bool any = false;
-    for (int64_t r = 0; r < Sizes::image_rows; ++r) {
-        const int64_t line = line_of(r / Sizes::step_rows, above + r % Sizes::step_rows);
-        strip.flags[r] = flags + line * pitch;
-        any |= is_flagged[line];
+// The keys of the rows that a step reads, and flags of those that are missing. Row r of plane p has
+// line r modulo step_rows of its plane; lines for counts of missing values follow those of flags.
+template <class Window, class Key>
+struct Lines {
+    using Sizes = StripSizes<Window, Key>;
+    Key *keys;
+    uint8_t *flags;
+    int64_t pitch;
+    const Key *rows[Sizes::image_rows];
+    bool is_flagged[Sizes::image_rows];
+
+    static int64_t line_of(int64_t p, int64_t r) {
+        return p * Sizes::step_rows + modulo(r, Sizes::step_rows);
     }
-    for (int64_t r = 0; r < Window::rows_per_step; ++r)
-        strip.lacks[r] = any ? flags + (Sizes::image_rows + r) * pitch : nullptr;
-}
+    // Tells a step that begins at row `above` of the pixels where they lie.
+    template <class Form>
+    void show(Strip<Window, Form> &strip, int64_t above) const {
+        bool any = false;
+        for (int64_t r = 0; r < Sizes::image_rows; ++r) {
+            const int64_t line = line_of(r / Sizes::step_rows, above + r % Sizes::step_rows);
+            strip.rows[r] = rows[line];
+            strip.flags[r] = flags + line * pitch;
+            any |= Window::may_miss && is_flagged[line];
+        }
+        for (int64_t r = 0; r < Window::rows_per_step; ++r)
+            strip.lacks[r] = any ? flags + (Sizes::image_rows + r) * pitch : nullptr;
+    }
+};
 
 template <class Window, class Form>
 void filter_area(const Images<typename Form::Key> &images,
@@ -97,12 +105,12 @@ void filter_area(const Images<typename Form::Key> &images,
     const int64_t planes = images.lengths[1], rows = images.lengths[2], length = images.lengths[3];
     const Key *image = images.x + area.image * images.strides[0];
     values += (area.image * planes + area.plane) * rows * length;
-    Key *keys = memory, *lists = keys + image_rows * pitch;
-    Key *rim_keys = lists + Window::list_rows * pitch,
+    Key *lists = memory + image_rows * pitch, *rim_keys = lists + Window::list_rows * pitch,
         *rim_results = rim_keys + image_rows * rim_pitch;
-    uint8_t *flags = reinterpret_cast<uint8_t *>(memory + value_memory<Window, Key>),
-            *rim_flags = flags + (image_rows + step) * pitch;
-    bool is_flagged[image_rows], is_rim_flagged[image_rows];
+    uint8_t *flags = reinterpret_cast<uint8_t *>(memory + value_memory<Window, Key>);
+    Lines<Window, Key> lines = {memory, flags, pitch, {}, {}},
+                       rim_lines = {
+                           rim_keys, flags + (image_rows + step) * pitch, rim_pitch, {}, {}};
     // Row r of plane p of the windows; null outside of the image.
     const auto pixels_of = [&](int64_t p, int64_t r) -> const Key * {
         const int64_t row = index_at(r, rows, images.mode),
@@ -110,40 +118,33 @@ void filter_area(const Images<typename Form::Key> &images,
         return row < 0 || plane < 0 ? nullptr
                                     : image + plane * images.strides[1] + row * images.strides[2];
     };
-    // It has the line r modulo step_rows of its plane.
-    const auto line_of = [](int64_t p, int64_t r) { return p * step_rows + modulo(r, step_rows); };
     Strip<Window, Form> strip = {{}, lists, {}, {}, images.missing, {}, {}}, rim_strip = strip;
-    const Key *lines[image_rows];
     const auto enter = [&](int64_t p, int64_t r) {
-        const int64_t number = line_of(p, r);
-        const Key *const pixels = pixels_of(p, r);
-        if constexpr (Window::may_miss) {
-            const bool is_shrunk = images.mode == shrink;
-            const uint8_t *const mask = pixels && images.missing->mask
-                                            ? images.missing->mask + (pixels - images.x)
-                                            : nullptr;
-            lines[number] = keys + number * pitch;
-            if (area.with_rim)
-                is_rim_flagged[number] = enter_rim_flagged<Element>(
-                    rim, *images.missing, pixels, mask, images.outside, is_shrunk,
-                    rim_keys + number * rim_pitch, rim_flags + number * rim_pitch);
-            const int64_t start = area.first - images.before[2];
-            if (area.width)
-                is_flagged[number] = enter_flagged<Element>(
-                    *images.missing, pixels ? pixels + start : nullptr,
-                    mask ? mask + start : nullptr, images.outside, !pixels && is_shrunk,
-                    area.width + Sizes::around, keys + number * pitch, flags + number * pitch);
-            return;
-        }
-        if (area.with_rim)
-            enter_rim<Element>(rim, pixels, images.outside, rim_keys + number * rim_pitch);
-        if (!area.width) return;
-        const Key *const read = pixels ? pixels + area.first - images.before[2] : nullptr;
+        const int64_t line = lines.line_of(p, r), start = area.first - images.before[2],
+                      width = area.width + Sizes::around;
+        Key *const keys = lines.keys + line * pitch, *const at_rim = rim_keys + line * rim_pitch;
+        const Key *const pixels = pixels_of(p, r), *const read = pixels ? pixels + start : nullptr;
         // Values that are keys are read where they lie.
-        lines[number] = read && Element::key_is_value ? read : keys + number * pitch;
-        if (lines[number] != read)
-            enter_row<Element>(read, images.outside, area.width + Sizes::around,
-                               keys + number * pitch);
+        const bool is_in_place = read && Element::key_is_value && !Window::may_miss;
+        lines.rows[line] = is_in_place ? read : keys;
+        rim_lines.rows[line] = at_rim;
+        if constexpr (Window::may_miss) {
+            const Missing &missing = *images.missing;
+            const bool is_shrunk = images.mode == shrink;
+            const uint8_t *const mask =
+                pixels && missing.mask ? missing.mask + (pixels - images.x) : nullptr;
+            if (area.with_rim)
+                rim_lines.is_flagged[line] = enter_rim_flagged<Element>(
+                    rim, missing, pixels, mask, images.outside, is_shrunk, at_rim,
+                    rim_lines.flags + line * rim_pitch);
+            if (area.width)
+                lines.is_flagged[line] = enter_flagged<Element>(
+                    missing, read, mask ? mask + start : nullptr, images.outside,
+                    !pixels && is_shrunk, width, keys, flags + line * pitch);
+        } else {
+            if (area.with_rim) enter_rim<Element>(rim, pixels, images.outside, at_rim);
+            if (area.width && !is_in_place) enter_row<Element>(read, images.outside, width, keys);
+        }
     };
     int64_t entered = area.top - images.before[1];
     for (int64_t top = area.top; top < area.bottom; top += step) {
@@ -152,23 +153,17 @@ void filter_area(const Images<typename Form::Key> &images,
         for (; entered < above + step_rows; ++entered)
             for (int64_t p = 0; p < Window::planes; ++p) enter(p, entered);
         if (area.width) {
-            for (int64_t r = 0; r < image_rows; ++r)
-                strip.rows[r] = lines[line_of(r / step_rows, above + r % step_rows)];
-            if constexpr (Window::may_miss) flag(strip, line_of, above, is_flagged, flags, pitch);
+            lines.show(strip, above);
             for (int64_t r = 0; r < step; ++r)
                 strip.results[r] = r < made ? values + (top + r) * length + area.first : nullptr;
             for (int64_t r = 0; r < Window::planes * step; ++r) {
                 const Key *const pixels = pixels_of(r / step, entered + r % step);
-                strip.next[r] = pixels ? pixels + area.first : keys;
+                strip.next[r] = pixels ? pixels + area.first : memory;
             }
             run_step(strip, area.width);
         }
         if (area.with_rim) {
-            for (int64_t r = 0; r < image_rows; ++r)
-                rim_strip.rows[r] =
-                    rim_keys + line_of(r / step_rows, above + r % step_rows) * rim_pitch;
-            if constexpr (Window::may_miss)
-                flag(rim_strip, line_of, above, is_rim_flagged, rim_flags, rim_pitch);
+            rim_lines.show(rim_strip, above);
             for (int64_t r = 0; r < step; ++r) rim_strip.results[r] = rim_results + r * rim_pitch;
             for (const Key *&next : rim_strip.next) next = rim_keys;
             run_step(rim_strip, rim.width());

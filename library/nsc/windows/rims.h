@@ -55,11 +55,11 @@ NSC_NOINLINE void enter_row(const Key *row, Key outside, int64_t count, Key *key
     }
 }
 
-// Writes the values of the rim of a row, or other things that each value has.
-template <class Window, class Key, class Thing>
-inline void take_rim(const Rim<Window, Key> &rim, const Thing *row, Thing outside, Thing *things) {
+// Writes the values of the rim of a row.
+template <class Window, class Key>
+inline void take_rim(const Rim<Window, Key> &rim, const Key *row, Key outside, Key *keys) {
     for (int64_t x = 0; x < rim.count; ++x)
-        things[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
+        keys[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
 }
 
 // Writes the keys of the rim of a row. What stands behind its values up to the pitch is read, but
@@ -79,13 +79,9 @@ bool enter_rim_flagged(const Rim<Window, Key> &rim, const Missing &missing, cons
                        const uint8_t *mask, Key outside, bool is_shrunk, Key *keys,
                        uint8_t *flags) {
     take_rim(rim, row, outside, keys);
-    if (row && !mask && !is_shrunk)
-        return enter_flagged<Element>(missing, keys, nullptr, outside, false, rim.read(), keys,
-                                      flags);
-    memset(flags, 0, rim.read());
-    take_rim(rim, row ? mask : nullptr, uint8_t(is_shrunk), flags);
-    if (row && !mask)
-        for (int64_t x = 0; x < rim.count; ++x) flags[x] = rim.values[x] < 0;
+    memset(flags, 0, StripSizes<Window, Key>::rim_pitch);
+    for (int64_t x = 0; x < rim.count; ++x)
+        flags[x] = row && rim.values[x] >= 0 ? mask && mask[rim.values[x]] : is_shrunk;
     return enter_flagged<Element>(missing, keys, flags, outside, false, rim.read(), keys, flags);
 }
 

@@ -72,8 +72,9 @@ struct Strip {
     NSC_STEP void give(int64_t row, int64_t x, Item item, Items... others) const {
         if (!results[row]) return;
         if constexpr (Window::may_miss) {
-            const uint8_t *lacking = lacks[row] ? lacks[row] + x : nullptr;
-            if (missing->high[0] != Window::ranks[0] || is_lacking(lacking)) {
+            typename FlagsOf<Key>::type lacking{};
+            if (lacks[row]) memcpy(&lacking, lacks[row] + x, sizeof lacking);
+            if (missing->high[0] != Window::ranks[0] || is_any(lacking)) {
                 const Item selected[] = {item, others...};
                 store(results[row] + x, joined<Window, Form>(*missing, rows + row, Sizes::step_rows,
                                                              x, selected, lacking));
@@ -81,11 +82,6 @@ struct Strip {
             }
         }
         store(results[row] + x, Form::Element::bits(item, Vec<Key>{}));
-    }
-    NSC_STEP static bool is_lacking(const uint8_t *lacking) {
-        typename FlagsOf<Key>::type counts{};
-        if (lacking) memcpy(&counts, lacking, sizeof counts);
-        return is_any(counts);
     }
     // Where results begin: some values early, so that registers are full cache lines, unless lists
     // are then read at odd places.
