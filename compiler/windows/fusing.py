@@ -93,12 +93,7 @@ def _cost(plan: Plan, kept: frozenset[int]) -> float:
     cost = 0.0
     for target in (*kept, None):
         instances = _instances(plan, kept, target)
-        loads = {
-            (read.stage, read.index, read.shift + instance.shift)
-            for instance in instances
-            for read in plan.stages[instance.stage].reads
-            if read.stage is None or read.stage in kept
-        }
+        loads = {read for read in _reads(plan, instances) if read.stage is None or read.stage in kept}
         stores = plan.step if target is None else len(plan.stages[target].outputs)
         cost += _LOOP + len(loads) + stores
         cost += sum(plan.stages[instance.stage].half_operations for instance in instances)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from nsc.compiler.families import MERGES, Comparator
+from nsc.compiler.families import MERGES, Comparator, best
 from nsc.compiler.network import Network
 from nsc.compiler.passes import half_operations, restrict
 
@@ -48,6 +48,13 @@ def merged(p: int, q: int, ranks: tuple[int, ...]) -> Merge:
     wanted = [rank - below for rank in ranks]
     built = [_built(p + q, pairs, outputs) for pairs, outputs in _candidates([*first], [*second], wanted)]
     return min(built, key=lambda merge: (merge.half_operations, merge.network.size, merge.network.depth))
+
+
+@cache
+def selected(n: int, ranks: tuple[int, ...]) -> Merge:
+    """Return the network for some ranks of values in any order: the best sorting network, restricted."""
+    network = restrict(best(n), ranks)
+    return Merge(network, ranks, tuple(range(n)), half_operations(network, ranks))
 
 
 def _built(n: int, pairs: Sequence[Comparator], outputs: Sequence[int]) -> Merge:

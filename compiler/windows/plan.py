@@ -11,22 +11,20 @@ place, so a step of many rows keeps these in registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
-from nsc.compiler.families import best
 from nsc.compiler.network import Network
-from nsc.compiler.passes import half_operations, restrict
-from nsc.compiler.windows.merging import merged
+from nsc.compiler.passes import half_operations
+from nsc.compiler.windows.merging import Merge, merged, selected
 from nsc.contract.windows import Window
 
 # Most rows of results of a step.
 MOST_ROWS = 8
 # Windows of up to this many values may be planned by rows: in larger ones columns share more, and a step's
 # code would be long.
-_MOST_BY_ROWS = 81
+_MOST_BY_ROWS = 49
 
 
 @dataclass(frozen=True)
@@ -127,29 +125,11 @@ class _Pixels:
         return cls(len(placed), tuple((row, column - first) for row, column in placed)), first
 
 
-class _Joined(NamedTuple):
-    """How some pixels are joined: of two parts, each so many columns further on."""
-
-    first: _Pixels
-    shift: int
-    second: _Pixels
-    other_shift: int
-
-
-_Joins = dict[_Pixels, _Joined]
-# Pixels of a step, by row and column.
+# Pixels of a step, by row and column; some from column 0 on, and the column where they begin.
 _Places = frozenset[tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A stage that names parts: each wire takes a rank of a part, or a row's pixel, at a shift."""
-
-    network: Network
-    reads: tuple[tuple[_Pixels | None, int, int], ...]
-    outputs: tuple[int, ...]
-    ranks: tuple[int, ...]
-    half_operations: int
+_Placed = tuple[_Pixels, int]
+# The two parts from which pixels are joined.
+_Joins = dict[_Pixels, tuple[_Placed, _Placed]]
 
 
 def _by_columns(window: Window, step: int) -> Plan | None:
@@ -163,10 +143,9 @@ def _by_columns(window: Window, step: int) -> Plan | None:
     joins = _two_by_two(window, step)
     if joins is None:
         return None
-    for first, _, second, _ in [*joins.values()]:
-        used = merged(first.values, second.values, window.ascending).used
-        joins |= _cheapest(first.places, tuple(wire for wire in used if wire < first.values))
-        joins |= _cheapest(second.places, tuple(wire - first.values for wire in used if wire >= first.values))
+    for part in [*joins]:
+        for (half, _), ranks in zip(joins[part], _needed(joins, part, window.ascending), strict=True):
+            joins |= _cheapest(half.places, ranks)
     return _numbered(window, step, joins)
 
 
@@ -175,25 +154,23 @@ def _by_rows(window: Window, step: int) -> Plan | None:
     joins = _two_by_two(window, step)
     if joins is None:
         return None
-
-    def join(first: int, count: int) -> _Pixels:
-        """Join rows, in pairs whose first one is odd: windows two rows apart then have pairs in common."""
-        part = _lines(window, step, first, count)
-        if count > 1:
-            upper = 1 if count == 2 else 2 * ((count + 2) // 4)
-            joins[part] = _Joined(join(first, upper), 0, join(first + upper, count - upper), 0)
-        return part
-
-    for first in range(1, step, 2):
-        join(first, window.rows - 1)
-    return _numbered(window, step, joins)
-
-
-def _lines(window: Window, step: int, first: int, count: int) -> _Pixels:
-    """Return these rows of every plane of a window without gaps."""
     height = window.rows + step - 1
-    rows = [plane * height + first + k for plane in range(window.planes) for k in range(count)]
-    return _Pixels.of((row, column) for row in rows for column in range(window.columns))[0]
+
+    def join(part: _Pixels) -> None:
+        """Join rows, in pairs whose first one is odd: windows two rows apart then have pairs in common."""
+        rows = sorted({row % height for row, _ in part.places})
+        if len(rows) == 1:
+            return
+        below = rows[1 if len(rows) == 2 else 2 * ((len(rows) + 2) // 4)]
+        upper = _Pixels.of(place for place in part.places if place[0] % height < below)
+        lower = _Pixels.of(place for place in part.places if place[0] % height >= below)
+        joins[part] = upper, lower
+        join(upper[0])
+        join(lower[0])
+
+    for (common, _), _ in [*joins.values()]:
+        join(common)
+    return _numbered(window, step, joins)
 
 
 def _places(window: Window, step: int, result: int) -> _Places:
@@ -213,33 +190,27 @@ def _two_by_two(window: Window, step: int) -> _Joins | None:
         common, at = _Pixels.of(shared)
         for places in both:
             (result, start), (own, own_at) = _Pixels.of(places), _Pixels.of(places - shared)
-            joins[result] = _Joined(common, at - start, own, own_at - start)
+            joins[result] = (common, at - start), (own, own_at - start)
     return joins
 
 
-def _cheapest(places: Iterable[tuple[int, int]], ranks: tuple[int, ...]) -> _Joins:
+def _cheapest(places: Iterable[tuple[int, int]], wanted: tuple[int, ...]) -> _Joins:
     """Return how the columns of some pixels are joined so that ranks take fewest minima and maxima."""
     placed = frozenset(places)
     part = _Pixels.of(placed)[0]
 
     def cost(joins: _Joins) -> int:
-        return sum(draft.half_operations for draft in _drafts(joins, {part: ranks}).values())
+        ranks = _ranks(joins, {part: wanted})
+        return sum(_network(joins, each, ranks[each]).half_operations for each in ranks)
 
-    return min((_joined(placed, order) for order in _ORDERS), key=cost)
-
-
-# Which pairs of parts are joined first: how often a pair occurs, and how many values it has.
-_ORDERS: tuple[Callable[[int, int], tuple[int, ...]], ...] = (
-    lambda count, values: (-count, values),
-    lambda count, values: (-count, -values),
-    lambda count, values: (values, -count),
-)
+    return min((_joined(placed, sign) for sign in (1, -1)), key=cost)
 
 
-def _joined(places: _Places, order: Callable[[int, int], tuple[int, ...]]) -> _Joins:
+def _joined(places: _Places, sign: int) -> _Joins:
     """Return how the columns of some pixels are joined, two parts at a time, until one is left.
 
-    A pair of parts that occurs several times, at the same distance, is joined once and read at shifts.
+    A pair of parts that occurs several times, at the same distance, is joined once and read at shifts. The
+    one that occurs most comes first; then the smallest, or for the sign -1 the largest.
     """
     columns = sorted({column for _, column in places})
     parts = [_Pixels.of(place for place in places if place[1] == column) for column in columns]
@@ -253,7 +224,7 @@ def _joined(places: _Places, order: Callable[[int, int], tuple[int, ...]]) -> _J
                     found.append((i, j))
         (first, second, distance), found = min(
             pairs.items(),
-            key=lambda item: (*order(len(item[1]), item[0][0].values + item[0][1].values), item[0][2]),
+            key=lambda item: (-len(item[1]), sign * (item[0][0].values + item[0][1].values), item[0][2]),
         )
         shift, other_shift = max(0, -distance), max(0, distance)
         both = [
@@ -261,7 +232,7 @@ def _joined(places: _Places, order: Callable[[int, int], tuple[int, ...]]) -> _J
             *((row, column + other_shift) for row, column in second.places),
         ]
         part, _ = _Pixels.of(both)
-        joins[part] = _Joined(first, shift, second, other_shift)
+        joins[part] = (first, shift), (second, other_shift)
         joined = {index for pair in found for index in pair}
         made = [(part, parts[i][1] - shift) for i, _ in found]
         parts = [each for index, each in enumerate(parts) if index not in joined] + made
@@ -269,60 +240,66 @@ def _joined(places: _Places, order: Callable[[int, int], tuple[int, ...]]) -> _J
     return joins
 
 
-def _drafts(joins: _Joins, wanted: dict[_Pixels, tuple[int, ...]]) -> dict[_Pixels, _Draft]:
-    """Return the stages for ranks of some parts, largest first: each keeps the ranks that others need."""
+def _network(joins: _Joins, part: _Pixels, ranks: tuple[int, ...]) -> Merge:
+    """Return the network for ranks of a part: a merge, or a sort of pixels such as a column."""
+    if part in joins:
+        (first, _), (second, _) = joins[part]
+        return merged(first.values, second.values, ranks)
+    return selected(part.values, ranks)
+
+
+def _needed(joins: _Joins, part: _Pixels, ranks: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return which ranks of its two parts the ranks of a part need."""
+    used, count = _network(joins, part, ranks).used, joins[part][0][0].values
+    return tuple(wire for wire in used if wire < count), tuple(wire - count for wire in used if wire >= count)
+
+
+def _ranks(joins: _Joins, wanted: dict[_Pixels, tuple[int, ...]]) -> dict[_Pixels, tuple[int, ...]]:
+    """Return the ranks of each part that others need, for ranks of some parts; largest parts first.
+
+    Pixels are no parts of their own.
+    """
     needs = {part: set(ranks) for part, ranks in wanted.items()}
-    drafts: dict[_Pixels, _Draft] = {}
-    while left := needs.keys() - drafts.keys():
+    found: dict[_Pixels, tuple[int, ...]] = {}
+    while left := needs.keys() - found.keys():
         part = max(left)
-        ranks = tuple(sorted(needs[part]))
-        draft = _join(joins[part], ranks) if part in joins else _sorted(part, ranks)
-        drafts[part] = draft
-        for source, rank, _ in draft.reads:
-            if source is not None:
-                needs.setdefault(source, set()).add(rank)
-    return drafts
-
-
-def _join(joined: _Joined, ranks: tuple[int, ...]) -> _Draft:
-    first, shift, second, other_shift = joined
-    merge = merged(first.values, second.values, ranks)
-    places = {wire: place for place, wire in enumerate(merge.used)}
-    reads = tuple(
-        _read(first, wire, shift) if wire < first.values else _read(second, wire - first.values, other_shift)
-        for wire in merge.used
-    )
-    pairs = [(places[lo], places[hi]) for lo, hi in merge.network.comparators.tolist()]
-    network = Network.from_comparators(len(places), pairs)
-    outputs = tuple(places[wire] for wire in merge.outputs)
-    return _Draft(network, reads, outputs, ranks, merge.half_operations)
-
-
-def _read(part: _Pixels, rank: int, shift: int) -> tuple[_Pixels | None, int, int]:
-    return (None, part.places[0][0], shift) if part.values == 1 else (part, rank, shift)
-
-
-def _sorted(part: _Pixels, ranks: tuple[int, ...]) -> _Draft:
-    """Return the stage that sorts pixels, such as a column of them."""
-    reads = tuple((None, row, column) for row, column in part.places)
-    network = restrict(best(part.values), ranks)
-    return _Draft(network, reads, ranks, ranks, half_operations(network, ranks))
+        found[part] = tuple(sorted(needs[part]))
+        if part in joins:
+            for (half, _), ranks in zip(joins[part], _needed(joins, part, found[part]), strict=True):
+                if ranks and half.values > 1:
+                    needs.setdefault(half, set()).update(ranks)
+    return found
 
 
 def _numbered(window: Window, step: int, joins: _Joins) -> Plan:
     """Return the plan of joined parts, smallest part first, so that no stage reads a later one."""
     results = [_Pixels.of(_places(window, step, result)) for result in range(step)]
-    drafts = _drafts(joins, {part: window.ascending for part, _ in results})
-    order = sorted(drafts)
-    number = {part: index for index, part in enumerate(order)}
-    stages = []
-    for part in order:
-        draft = drafts[part]
-        reads = tuple(
-            Read(None, index, shift)
-            if source is None
-            else Read(number[source], drafts[source].ranks.index(index), shift)
-            for source, index, shift in draft.reads
+    ranks = _ranks(joins, {part: window.ascending for part, _ in results})
+    number = {part: index for index, part in enumerate(sorted(ranks))}
+
+    def reads(part: _Pixels) -> dict[int, Read]:
+        """Return where the values of a part's network lie, those that are kept."""
+        if part not in joins:
+            return {wire: Read(None, *place) for wire, place in enumerate(part.places)}
+        found, base = {}, 0
+        for half, shift in joins[part]:
+            if half.values == 1:
+                found[base] = Read(None, half.places[0][0], shift)
+            else:
+                kept = enumerate(ranks.get(half, ()))
+                found |= {base + rank: Read(number[half], index, shift) for index, rank in kept}
+            base += half.values
+        return found
+
+    def stage(part: _Pixels) -> Stage:
+        made, sources = _network(joins, part, ranks[part]), reads(part)
+        place = {wire: index for index, wire in enumerate(made.used)}
+        pairs = [(place[lo], place[hi]) for lo, hi in made.network.comparators.tolist()]
+        return Stage(
+            Network.from_comparators(len(place), pairs),
+            tuple(sources[wire] for wire in made.used),
+            tuple(place[wire] for wire in made.outputs),
         )
-        stages.append(Stage(draft.network, reads, draft.outputs))
-    return Plan(window, step, tuple(stages), tuple((number[part], start) for part, start in results))
+
+    stages = tuple(stage(part) for part in number)
+    return Plan(window, step, stages, tuple((number[part], start) for part, start in results))
