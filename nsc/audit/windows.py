@@ -127,16 +127,8 @@ def _sorted_windows(images: npt.NDArray[Any], window: Window, mode: Mode) -> npt
 
 def _filtered(kernel: FilterKernel, window: Window, images: npt.NDArray[Any], mode: Mode) -> npt.NDArray[Any]:
     """Return the filtered images (count, planes, rows, columns, channels)."""
-    images = np.ascontiguousarray(images)
-    values, outside = np.empty_like(images), np.array(_OUTSIDE, images.dtype)
-    folded = fold((*window.folded.shape, 1))
-    lying = Images.without_gaps(images.shape, folded)
-    kernel.function(images.dtype.name, lying.channels).call(
-        images.ctypes.data,
-        lying,
-        folded.before,
-        values.ctypes.data,
-        mode,
-        outside.ctypes.data,
-    )
+    x, values = np.ascontiguousarray(images), np.empty_like(images, order="C")
+    outside, lying = np.array(_OUTSIDE, x.dtype), Images.of(x.shape, fold((*window.folded.shape, 1)))
+    call = kernel.function(x.dtype.name, lying.channels).call
+    call(x.ctypes.data, lying, values.ctypes.data, mode, outside.ctypes.data)
     return values

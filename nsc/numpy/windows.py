@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -120,20 +120,9 @@ def _by_kernel(kernel: FilterFunction, x: Array, windows: Windows, threads: int)
         mask = None if windows.mask is None else np.ascontiguousarray(windows.mask)
         address = None if mask is None else mask.ctypes.data
         missing = Missing.of(windows.tables, address, windows.none.ctypes.data, windows.skips_nan)
-
-    def do(part: int, parts: int) -> None:
-        kernel.call(
-            lying.ctypes.data,
-            Images.without_gaps(x.shape, windows.folded),
-            windows.folded.before,
-            values.ctypes.data,
-            windows.mode,
-            windows.outside.ctypes.data,
-            part=part,
-            parts=parts,
-            missing=missing,
-        )
-
+    images, outside = Images.of(x.shape, windows.folded), windows.outside.ctypes.data
+    addresses = lying.ctypes.data, images, values.ctypes.data, windows.mode, outside
+    do = partial(kernel.call, *addresses, missing, None)
     share_out(do, threads, parts_of(threads, x.nbytes * windows.values))
     return values
 
@@ -281,7 +270,7 @@ def windowed(
     def find() -> Kind[FilterFunction] | None:
         if window is None:
             return None
-        channels = Images.without_gaps(x.shape, windows.folded).channels
+        channels = Images.of(x.shape, windows.folded).channels
         name = "NumPy" if peer is by_numpy else "bottleneck"
         return filter_kind(window, NAMES[x.dtype], channels, windows.none is not None, name)
 

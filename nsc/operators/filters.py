@@ -32,8 +32,8 @@ from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
 from nsc.join.budget import budget_of
 from nsc.join.on_demand import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
-from nsc.operators.filtering import Numbers, Windows, filter_images, keep, spread, windows_of
-from nsc.operators.operands import Steepness, check_dense
+from nsc.operators.filtering import Windows, filter_images, keep, spread, windows_of
+from nsc.operators.operands import Steepness, check_dense, check_device
 from nsc.operators.operator import Packaged, on_demand
 from nsc.operators.samples import by_samples
 from nsc.operators.selector import Selector
@@ -127,28 +127,26 @@ class Filter(Packaged):
         """
         windows = self._checked(x, mode, cval, origin)
         check_nan(self.name, nan)
-        self._check_mask(x, mask)
-        skips_nan = x.is_floating_point() and nan in ("ignore", "keep")
+        if mask is not None:
+            self._check_mask(x, mask)
+        is_float, values = x.is_floating_point(), self.window.values
+        skips_nan = is_float and nan in ("ignore", "keep")
         may_miss = skips_nan or mask is not None or mode == "shrink"
-        least = least_of(self.name, min_count, self.window.values, may_miss)
+        least = least_of(self.name, min_count, values, may_miss)
         if may_miss:
-            rank = None if self.window.is_median else self.window.rank
-            place = place_of(rank, self.window.values, x.is_floating_point())
-            tables = Tables.of(place, self.window.values, least)
-            none = math.nan if x.is_floating_point() else windows.cval
-            windows = replace(windows, numbers=Numbers(mask, skips_nan, tables, none))
-        values = filter_images(x, self._key, windows)
-        if nan == "propagate" and x.is_floating_point():
+            place = place_of(self.window.rank, values, is_float)
+            tables = Tables.of(place, values, least)
+            windows = replace(windows, tables=tables, mask=mask, skips_nan=skips_nan)
+        results = filter_images(x, windows)
+        if nan == "propagate" and is_float:
             is_nan = x.isnan() if mask is None else x.isnan() & ~mask
-            return values.masked_fill(spread(is_nan, self.window, windows), math.nan)
+            return results.masked_fill(spread(is_nan, windows), math.nan)
         if nan == "keep":
             is_kept = x.isnan() if mask is None else x.isnan() | mask
-            return torch.where(is_kept, x, values)
-        return values
+            return torch.where(is_kept, x, results)
+        return results
 
     def _check_mask(self, x: Tensor, mask: object) -> None:
-        if mask is None:
-            return
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
             found = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
             raise OperandTypeError(
@@ -158,6 +156,7 @@ class Filter(Packaged):
             raise OperandError(
                 f"{self.name}: mask must have the shape of x, {tuple(x.shape)}, got {tuple(mask.shape)}"
             )
+        check_device(self.name, x, "mask", mask)
 
     @by_samples(Axes.OF_X, inner=_axes)
     def relaxed(
@@ -213,7 +212,7 @@ class Filter(Packaged):
             )
         check_mode(self.name, mode)
         cval = outside_of(self.name, DTYPE_NAMES[x.dtype], cval)
-        return Windows(sizes, origins_of(sizes, origin), mode, cval, self.window.places)
+        return Windows(self._key, self.window, origins_of(sizes, origin), mode, cval)
 
 
 def compile_filter(size: Any = None, rank: Any = None, *, footprint: Any = None) -> Filter:

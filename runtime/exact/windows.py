@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,17 +42,10 @@ class Missing(ctypes.Structure):
             none: the address of the value of a window without a result.
             nan_is_missing: whether NaN does not count.
         """
-        count = len(tables.low)
-        bytes_, doubles = ctypes.c_uint8 * count, ctypes.c_double * count
+        bytes_, doubles = ctypes.c_uint8 * len(tables.low), ctypes.c_double * len(tables.low)
         kept = bytes_(*tables.low), bytes_(*tables.high), doubles(*tables.share), doubles(*tables.rest)
-        missing = cls(
-            mask,
-            *(ctypes.addressof(each) for each in kept),
-            none,
-            nan_is_missing,
-            tables.is_least,
-            tables.is_mean,
-        )
+        addresses = (ctypes.addressof(each) for each in kept)
+        missing = cls(mask, *addresses, none, nan_is_missing, tables.is_least, tables.is_mean)
         missing.kept = kept  # as long as their addresses
         return missing
 
@@ -65,26 +58,25 @@ class Images:
         lengths: how many images, and their planes, rows and columns.
         strides: from an image, a plane, a row to the next, in values.
         channels: the values of a pixel, which lie side by side and are filtered each for itself.
+        before: how many planes, rows and columns a window begins before its pixel.
     """
 
     lengths: tuple[int, int, int, int]
-    strides: tuple[int, int, int]
-    channels: int = 1
+    strides: tuple[int, ...]
+    channels: int
+    before: tuple[int, int, int]
 
     @classmethod
-    def without_gaps(cls, shape: tuple[int, ...], folded: Folded) -> Images:
-        """Return the images that fill an array, for a window."""
+    def of(cls, shape: Sequence[int], folded: Folded) -> Images:
+        """Return the images that fill an array without gaps, for a window."""
         place = len(shape) - folded.behind
-        axes, channels = list(shape[:place]), math.prod(shape[place:])
+        axes, channels = [*shape[:place]], math.prod(shape[place:])
         if folded.is_column:
             axes, channels = [*axes, channels], 1
         *outer, planes, rows, columns = [1] * (3 - len(axes)) + axes
-        if folded.window[0] == 1:
-            outer, planes = [*outer, planes], 1
         row = columns * channels
-        return cls(
-            (math.prod(outer), planes, rows, columns), (planes * rows * row, rows * row, row), channels
-        )
+        lengths = (math.prod(outer), planes, rows, columns)
+        return cls(lengths, (planes * rows * row, rows * row, row), channels, folded.before)
 
 
 @dataclass(frozen=True)
@@ -112,34 +104,32 @@ class FilterFunction:
         self,
         x: int,
         images: Images,
-        before: tuple[int, int, int],
         values: int,
         mode: Mode,
-        outside: int | None,
+        outside: int,
+        missing: Missing | None = None,
         pool: int | None = None,
         part: int = 0,
         parts: int = 1,
-        missing: Missing | None = None,
     ) -> None:
         """Filter, or do one of several equal parts of the work; they may run at the same time.
 
         Args:
             x, values: addresses.
             images: where the pixels of x lie.
-            before: how many planes, rows and columns a window begins before its pixel.
             mode: what stands outside of an image.
             outside: the address of the pixel that stands there, for the mode constant.
+            missing: for a kernel whose values may be missing.
             pool: the address of a parallel loop, as torch's; None: one thread.
             part, parts: which part, from 0 on, and of how many.
-            missing: for a kernel whose values may be missing.
 
         Raises:
             MemoryError: too little memory.
         """
         lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
-        starts = (ctypes.c_int64 * 3)(*before)
+        before = (ctypes.c_int64 * 3)(*images.before)
         told = None if missing is None else ctypes.addressof(missing)
-        status = self.function(x, lengths, strides, starts, values, mode, outside, pool, part, parts, told)
+        status = self.function(x, lengths, strides, before, values, mode, outside, pool, part, parts, told)
         if status != Status.OK:
             raise MemoryError(f"{self.name}: not enough memory for a strip of an image")
 

@@ -93,8 +93,8 @@ def test_any_window_and_rank_is_scipys(data):
     result = filter_of(size, rank)(torch.from_numpy(x), mode, -7, origin)
     assert (result.numpy() == expected).all()
     shifts = (origin,) * len(size) if isinstance(origin, int) else origin
-    all_windows = filtering.Windows(size, shifts, mode, -7)
-    sorted_ = filtering.by_windows(torch.from_numpy(x), all_windows, int(rank % np.prod(size)))
+    all_windows = filtering.Windows("", Window.of(size, rank), shifts, mode, -7)
+    sorted_ = filtering.by_windows(torch.from_numpy(x), all_windows)
     assert (sorted_.numpy() == expected).all()
 
 
