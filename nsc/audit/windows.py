@@ -15,7 +15,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
 from nsc.compiler.windows.plan import MOST_ROWS
 from nsc.contract.manifest import NETWORK, FilterManifest
-from nsc.contract.windows import Mode, Window, fold
+from nsc.contract.windows import Folded, Mode, Window
 from nsc.runtime.exact.windows import FilterKernel, Images
 
 # The types of pixels that are checked: uint8 values are compared as they are, float32 values by keys. The
@@ -79,22 +79,16 @@ def _run_windows(kernel: FilterKernel, window: Window, dtype: str) -> Run:
         boxes[:, places] = values
         windows = boxes.reshape(len(values), planes, rows, columns)
         image = np.moveaxis(windows, 0, 2).reshape(planes, rows, len(values) * columns)
-        results = [
-            _filtered(kernel, window, _pushed_down(image, extra), Mode.NEAREST)[
-                0, planes // 2, rows // 2 + extra, columns // 2 :: columns, 0
-            ]
-            for extra in range(MOST_ROWS)
-        ]
+        results = []
+        for extra in range(MOST_ROWS):
+            pushed_down = np.concatenate([*[image[:, :1]] * extra, image], axis=1)[None, ..., None]
+            all_results = _filtered(kernel, window, pushed_down, Mode.NEAREST)
+            results.append(all_results[0, planes // 2, rows // 2 + extra, columns // 2 :: columns, 0])
         # Results of equal windows that differ are wrong.
         same = (np.array(results) == results[0]).all(axis=0)
         return np.where(same, results[0], 2)[:, None], None
 
     return run
-
-
-def _pushed_down(image: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """Return an image with `rows` more copies of its first row, and with axes for images and channels."""
-    return np.concatenate([*[image[:, :1]] * rows, image], axis=1)[None, ..., None]
 
 
 def _check_images(kernel: FilterKernel, window: Window, dtype: str, channels: int) -> Check:
@@ -128,7 +122,11 @@ def _sorted_windows(images: npt.NDArray[Any], window: Window, mode: Mode) -> npt
 def _filtered(kernel: FilterKernel, window: Window, images: npt.NDArray[Any], mode: Mode) -> npt.NDArray[Any]:
     """Return the filtered images (count, planes, rows, columns, channels)."""
     x, values = np.ascontiguousarray(images), np.empty_like(images, order="C")
-    outside, lying = np.array(_OUTSIDE, x.dtype), Images.of(x.shape, fold((*window.folded.shape, 1)))
+    planes, rows, columns = window.folded.shape
+    # Channels lie behind; behind a column the columns of its image do too.
+    behind = 2 if columns == 1 else 1
+    folded = Folded((planes, rows, columns), (planes // 2, rows // 2, columns // 2), behind)
+    lying, outside = Images.of(x.shape, folded), np.array(_OUTSIDE, x.dtype)
     call = kernel.function(x.dtype.name, lying.channels).call
     call(x.ctypes.data, lying, values.ctypes.data, mode, outside.ctypes.data)
     return values

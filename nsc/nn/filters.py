@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -13,6 +13,9 @@ from nsc.contract.windows import NanRule, check_mode, check_nan, least_of, origi
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.layer import Layer, call
 from nsc.operators.filters import compile_filter
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # For torch.fx it is one node.
 torch.fx.wrap("call")
@@ -65,39 +68,36 @@ class RankFilter2d(torch.nn.Module):
         learnable: bool = False,
     ) -> None:
         super().__init__()
-        self.filter = compile_filter(size, rank, footprint=footprint)
-        if self.filter.window.planes > 1:
+        name, self.filter = type(self).__name__, compile_filter(size, rank, footprint=footprint)
+        window = self.filter.window
+        if window.planes > 1:
             raise OperandError(
-                f"{type(self).__name__}: size must have rows and columns, got {size!r}: "
-                "use nsc.compile_filter"
+                f"{name}: size must have rows and columns, got {size!r}: use nsc.compile_filter"
             )
-        self.mode, self.origin = mode, origins_of(self.filter.window.sizes, origin)
-        check_mode(type(self).__name__, mode)
-        check_nan(type(self).__name__, nan)
+        self.mode, self.origin = mode, origins_of(window.sizes, origin)
+        check_mode(name, mode)
+        check_nan(name, nan)
         self.nan, self.min_count = nan, min_count
-        if min_count is not None:
-            least_of(type(self).__name__, min_count, self.filter.window.values, True)
-        self.cval = outside_of(type(self).__name__, "float64", cval)
-        is_relaxed = flag("relaxed", relaxed, OperandTypeError)
-        if not is_relaxed and (steepness is not None or flag("learnable", learnable, OperandTypeError)):
-            raise OperandError(f"{type(self).__name__}: steepness and learnable are for relaxed=True")
+        least_of(name, min_count, window.values, True)
+        self.cval = outside_of(name, "float64", cval)
         self.relaxation = None
-        if is_relaxed:
+        if flag("relaxed", relaxed, OperandTypeError):
             if nan != "largest" or min_count is not None:
-                raise OperandError(f"{type(self).__name__}: nan and min_count are for exact filters")
+                raise OperandError(f"{name}: nan and min_count are for exact filters")
             selector = self.filter.selector(torch.get_default_dtype())
-            self.relaxation = Layer(selector, steepness, learnable, type(self).__name__)
+            self.relaxation = Layer(selector, steepness, learnable, name)
+        elif steepness is not None or flag("learnable", learnable, OperandTypeError):
+            raise OperandError(f"{name}: steepness and learnable are for relaxed=True")
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the filtered images; mask: of the shape of x, True for missing pixels, for exact filters."""
-        method = "__call__" if self.relaxation is None else "relaxed"
-        log_steepness = None if self.relaxation is None else self.relaxation.log_steepness
         options: dict[str, Any] = {"mode": self.mode, "cval": self.cval, "origin": self.origin}
         if self.relaxation is None:
             options |= {"nan": self.nan, "mask": mask, "min_count": self.min_count}
-        elif mask is not None:
+            return call(self.filter, "__call__", None, x, **options)  # type: ignore[no-any-return]
+        if mask is not None:
             raise OperandError(f"{type(self).__name__}: a mask is for exact filters, this one is relaxed")
-        return call(self.filter, method, log_steepness, x, **options)  # type: ignore[no-any-return]
+        return call(self.filter, "relaxed", self.relaxation.log_steepness, x, **options)  # type: ignore[no-any-return]
 
     @property
     def steepness(self) -> Tensor | None:
@@ -111,6 +111,17 @@ class RankFilter2d(torch.nn.Module):
         missing = f", nan={self.nan!r}" if self.nan != "largest" else ""
         least = f", min_count={self.min_count}" if self.min_count is not None else ""
         return f"{self.filter.window.words}, mode={self.mode!r}{outside}{shifted}{missing}{least}"
+
+
+class Options(TypedDict, total=False):
+    """Options that `MedianFilter2d` takes by name; see `RankFilter2d`."""
+
+    footprint: Any
+    nan: NanRule
+    min_count: int | None
+    relaxed: bool
+    steepness: float | None
+    learnable: bool
 
 
 class MedianFilter2d(RankFilter2d):
@@ -128,24 +139,6 @@ class MedianFilter2d(RankFilter2d):
         mode: str = "reflect",
         cval: float = 0.0,
         origin: int | Sequence[int] = 0,
-        *,
-        footprint: Any = None,
-        nan: NanRule = "largest",
-        min_count: int | None = None,
-        relaxed: bool = False,
-        steepness: float | None = None,
-        learnable: bool = False,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(
-            size,
-            None,
-            mode,
-            cval,
-            origin,
-            footprint=footprint,
-            nan=nan,
-            min_count=min_count,
-            relaxed=relaxed,
-            steepness=steepness,
-            learnable=learnable,
-        )
+        super().__init__(size, None, mode, cval, origin, **options)

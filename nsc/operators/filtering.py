@@ -12,16 +12,7 @@ import torch
 from torch import Tensor
 
 from nsc.contract.manifest import digest
-from nsc.contract.windows import (
-    MODES,
-    MOST_CHANNELS,
-    NO_RANK,
-    Folded,
-    PlaceOfRank,
-    Tables,
-    Window,
-    fold,
-)
+from nsc.contract.windows import MODES, MOST_CHANNELS, NO_RANK, Folded, PlaceOfRank, Tables, Window, fold
 from nsc.errors import ToolchainError
 from nsc.join.on_demand import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
@@ -76,10 +67,6 @@ class Windows:
         """How many axes an image has: the last ones."""
         return len(self.origin)
 
-    def none(self, dtype: torch.dtype) -> float:
-        """Return the value of a window without a result."""
-        return math.nan if dtype.is_floating_point else self.cval
-
 
 @lru_cache(maxsize=64)
 def _folded(sizes: tuple[int, ...], origin: tuple[int, ...], order: tuple[int, ...]) -> Folded:
@@ -120,50 +107,57 @@ def filter_images(x: Tensor, windows: Windows) -> Tensor:
 
 def spread(is_nan: Tensor, windows: Windows) -> Tensor:
     """Return whether the window around each pixel has a NaN, within the image or outside."""
-    window, outside = (
-        replace(windows.window, ranks=(windows.window.values - 1,)),
-        windows.cval != windows.cval,
-    )
+    window = replace(windows.window, ranks=(windows.window.values - 1,))
+    outside = windows.cval != windows.cval
     tables = Tables.of(PlaceOfRank(-1), window.values, 1) if windows.mode == "shrink" else None
     return filter_images(is_nan, Windows(window.key, window, windows.origin, windows.mode, outside, tables))
 
 
 def _filtered(x: Tensor, windows: Windows) -> Tensor:
     """Return the filtered images, their axes in memory as `_order` says."""
-    tables, order = windows.tables, _order(x, windows.axes)
+    tables, sizes, origin = windows.tables, windows.window.sizes, windows.origin
     if tables is not None and tables.is_mean and x.dtype in (torch.float16, torch.bfloat16):
         # Means of 16 bits are rounded once, from float32.
         return _filtered(x.float(), windows).to(x.dtype)
-    sizes, read = windows.window.sizes, order
-    folded = _folded(sizes, windows.origin, tuple(read))
-    behind = len(order) - folded.behind
-    if not folded.is_column and math.prod(x.shape[axis] for axis in order[behind:]) > MOST_CHANNELS:
+    read = order = _order(x, windows.axes)
+    folded = _folded(sizes, origin, tuple(order))
+    behind, axes = len(order) - folded.behind, tuple(range(x.dim()))
+    # A row with channels behind would be the column of another kernel.
+    is_other = folded.window != _folded(sizes, origin, axes).window
+    channels = 1 if folded.is_column else math.prod(x.shape[axis] for axis in order[behind:])
+    if is_other or channels > MOST_CHANNELS:
         read = order[behind:] + order[:behind]
-        folded = _folded(sizes, windows.origin, tuple(read))
-    pixels = _permuted(x, read)
-    images = Images.of(pixels.shape, folded)
+        folded = _folded(sizes, origin, tuple(read))
+    images = Images.of([x.shape[axis] for axis in read], folded)
     kernel = _kernel(x, windows, images.channels)
-    if kernel is None:
-        values = by_windows(x, windows)
-    else:
-        values, missing = torch.empty_permuted(x.shape, read, dtype=x.dtype), None
-        outside = torch.tensor(windows.cval, dtype=x.dtype)
-        if not pixels.is_contiguous():
-            is_read_there = tables is None and not folded.behind and x.dim() <= 4 and pixels.stride(-1) == 1
-            if is_read_there:
-                images = replace(images, strides=(0,) * (4 - x.dim()) + pixels.stride()[:-1])
-            else:
-                pixels = pixels.contiguous()
-        if tables is not None:
-            none = torch.tensor(windows.none(x.dtype), dtype=x.dtype)
-            mask = None if windows.mask is None else _permuted(windows.mask, read).contiguous()
-            address = None if mask is None else mask.data_ptr()
-            missing = Missing.of(tables, address, none.data_ptr(), windows.skips_nan)
-        mode, pool = MODES[windows.mode], thread_pool()
-        kernel.call(pixels.data_ptr(), images, values.data_ptr(), mode, outside.data_ptr(), missing, pool)
+    values = by_windows(x, windows) if kernel is None else _by_kernel(kernel, x, windows, read, images)
     if _permuted(values, order).is_contiguous():
         return values
     return torch.empty_permuted(x.shape, order, dtype=x.dtype, device=x.device).copy_(values)
+
+
+def _by_kernel(
+    kernel: FilterFunction, x: Tensor, windows: Windows, order: list[int], images: Images
+) -> Tensor:
+    """Return the results of a kernel that reads images' axes in an order."""
+    pixels, missing = _permuted(x, order), None
+    if not pixels.is_contiguous():
+        # Rows with gaps between them are read where they lie; a mask has none.
+        has_axes = images.lengths == (1,) * (4 - x.dim()) + pixels.shape
+        if has_axes and pixels.stride(-1) == 1 and windows.tables is None:
+            images = replace(images, strides=(0,) * (4 - x.dim()) + pixels.stride()[:-1])
+        else:
+            pixels = pixels.contiguous()
+    values = torch.empty_permuted(x.shape, order, dtype=x.dtype, device="cpu")
+    outside = torch.tensor(windows.cval, dtype=x.dtype, device="cpu")
+    if windows.tables is not None:
+        none = torch.tensor(_none(x, windows), dtype=x.dtype, device="cpu")
+        mask = None if windows.mask is None else _permuted(windows.mask, order).contiguous()
+        address = None if mask is None else mask.data_ptr()
+        missing = Missing.of(windows.tables, address, none.data_ptr(), windows.skips_nan)
+    mode, pool = MODES[windows.mode], thread_pool()
+    kernel.call(pixels.data_ptr(), images, values.data_ptr(), mode, outside.data_ptr(), missing, pool)
+    return values
 
 
 def _order(x: Tensor, axes: int) -> list[int]:
@@ -228,7 +222,12 @@ def _of_numbers(x: Tensor, windows: Windows, tables: Tables) -> Tensor:
         mean = torch.where(mean.isinf(), low.to(wide) / 2 + high.to(wide) / 2, mean)
         low = torch.where(low == high, low, mean.to(x.dtype))
     is_none = torch.tensor([rank == NO_RANK for rank in tables.low], device=x.device)[lacks]
-    return low.masked_fill(is_none, windows.none(x.dtype))
+    return low.masked_fill(is_none, _none(x, windows))
+
+
+def _none(x: Tensor, windows: Windows) -> float:
+    """Return the value of a window without a result."""
+    return math.nan if x.is_floating_point() else windows.cval
 
 
 def windows_of(x: Tensor, windows: Windows) -> Tensor:
@@ -248,45 +247,33 @@ def _extended(x: Tensor, axis: int, size: int, before: int, mode: str, cval: flo
     if size == 1 or not length:
         return x
     if mode in ("constant", "shrink"):
-        ends = [
-            x.new_full((*x.shape[:axis], count, *x.shape[axis + 1 :]), cval)
-            for count in (before, size - 1 - before)
-        ]
-        return torch.cat([ends[0], x, ends[1]], dim=axis)
+        return torch.constant_pad_nd(x, [0, 0] * (x.dim() - axis - 1) + [before, size - 1 - before], cval)
     places = torch.arange(length + size - 1, device=x.device)
-    return x.index_select(axis, _inside(places, before, length, mode))
-
-
-def _inside(places: Tensor, before: int, length: int, mode: str) -> Tensor:
-    """Return the places in an image for places in the extended one, which begins `before` pixels earlier."""
     if mode == "nearest":
-        return (places - before).clamp(0, length - 1)
+        return x.index_select(axis, (places - before).clamp(0, length - 1))
     period = {"wrap": length, "reflect": 2 * length, "mirror": max(1, 2 * length - 2)}[mode]
     at = (places + -before % period).remainder(period)  # Inductor fails at remainders of negative numbers
-    if mode == "wrap":
-        return at
-    return torch.minimum(at, (period - 1 if mode == "reflect" else period) - at)
+    if mode != "wrap":  # a row and its reversal repeat
+        at = torch.minimum(at, (period - 1 if mode == "reflect" else period) - at)
+    return x.index_select(axis, at)
 
 
-def _with_derivatives(x: Tensor, values: Tensor, windows: Windows) -> Tensor:
-    """Return the results for images, of known values, by operations that have all of torch's derivatives.
+def _places(x: Tensor, values: Tensor, windows: Windows) -> Tensor:
+    """Return the place of each result's pixel in its flattened image, (…, pixels); -1: outside.
 
-    If several pixels of a window have a value, the first counts.
+    If several pixels of a window have the value, the first counts.
     """
-    if windows.tables is not None or not x.numel():
-        return by_windows(x, windows)
-    pixels, wanted = windows_of(x.detach(), windows), values.unsqueeze(-1)
+    if not x.numel():
+        return torch.zeros_like(x, dtype=torch.int64).flatten(start_dim=-windows.axes)
+    pixels, values = windows_of(x, windows), values.unsqueeze(-1)
     # 0 and -0 are two values that compare equal; NaN is one value.
-    is_same = (pixels == wanted) & (pixels.signbit() == wanted.signbit())
-    is_value = is_same | pixels.isnan() & wanted.isnan()
+    is_same = (pixels == values) & (pixels.signbit() == values.signbit())
+    is_value = is_same | pixels.isnan() & values.isnan()
     first = is_value.to(torch.uint8).argmax(-1, keepdim=True)
     image = x.shape[-windows.axes :]
     numbered = torch.arange(math.prod(image), device=x.device).reshape(image)
-    # The places of pixels in the flattened image; -1: outside.
-    all_places = windows_of(numbered, replace(windows, cval=-1)).expand(pixels.shape)
-    places = all_places.gather(-1, first).squeeze(-1)
-    flat, at = (each.flatten(start_dim=-windows.axes) for each in (x, places.clamp(min=0)))
-    return torch.where(places < 0, values, flat.gather(-1, at).reshape(x.shape))
+    places = windows_of(numbered, replace(windows, cval=-1)).expand(pixels.shape).gather(-1, first)
+    return places.squeeze(-1).flatten(start_dim=-windows.axes)
 
 
 class PlainFilter(torch.autograd.Function):
@@ -300,11 +287,15 @@ class PlainFilter(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, values = (each.detach() for each in ctx.saved_tensors)
+        (x, values), grad = (each.detach() for each in ctx.saved_tensors), dense(grad)
+        if ctx.windows.tables is None:
+            places = _places(x, values, ctx.windows)
+            grads = torch.where(places < 0, 0, grad.reshape(places.shape))
+            moved = torch.zeros_like(grads).scatter_add(-1, places.clamp(min=0), grads)
+            return moved.reshape(x.shape), None
         with torch.enable_grad():
-            results = _with_derivatives(x.requires_grad_(), values, ctx.windows)
-        has_graph = torch.is_grad_enabled()
-        return *torch.autograd.grad(results, x, dense(grad), create_graph=has_graph), None
+            results = by_windows(x.requires_grad_(), ctx.windows)
+        return *torch.autograd.grad(results, x, grad, create_graph=torch.is_grad_enabled()), None
 
 
 # How PlainFilter is called; see `dispatch.relaxed`.
@@ -314,7 +305,13 @@ apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter
 def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
     """Do what `nsc::filter` does, with derivatives if one may be asked for."""
     values: Tensor = below("filter", keyset, (x.detach(), key, *options))
-    return _with_derivatives(x, values, _windows(x, key, *options)) if is_differentiated(x) else values
+    if not is_differentiated(x):
+        return values
+    windows = _windows(x, key, *options)
+    places = _places(x.detach(), values, windows)
+    # A gather has all of torch's derivatives.
+    gathered = x.reshape(places.shape).gather(-1, places.clamp(min=0))
+    return torch.where(places < 0, values.reshape(places.shape), gathered).reshape(x.shape)
 
 
 def _fake(x: Tensor, key: str, *options: Any) -> Tensor:

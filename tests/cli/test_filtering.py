@@ -48,6 +48,14 @@ def test_json_has_the_proofs():
     assert [check["wrong"] for check in json.loads(checked)["kernel"]] == [None] * 5
 
 
+@pytest.mark.slow("commands build")
+def test_a_row_a_column_and_a_box_with_sides_of_1_are_verified():
+    for size in ("1x3", "3x1", "1x3x3", "3x3x1"):
+        call("filter", size, "--rank", 1, "--name", "least_but_one")
+        checked, _ = call("verify", "generated/least_but_one", "--json")
+        assert [check["wrong"] for check in json.loads(checked)["kernel"]] == [None] * 5
+
+
 def test_a_wrong_kernel_is_found():
     """The manifest would refuse an edited source, so the edited one brings a manifest that fits."""
     from nsc.contract.manifest import digest

@@ -216,11 +216,12 @@ def test_channels_last_is_filtered_where_it_lies():
         (image.movedim(-1, 1), (3, 3)),
         (image[0].movedim(-1, 0), (3, 2)),  # an image as OpenCV or Pillow has it
         (image.movedim(-1, 1), (3, 1)),
+        (image.movedim(-1, 1), (1, 3)),
         (volume, (3, 3, 2)),
         (many, (3, 3)),
     ):
         median = filter_of(size, int(np.prod(size)) // 2)
-        origin = (-1,) + (0,) * (len(size) - 1)
+        origin = (-(size[0] // 2),) + (0,) * (len(size) - 1)
         result = median(x, "mirror", 0, origin)
         assert result.stride() == x.stride()
         assert torch.equal(result, median(x.contiguous(), "mirror", 0, origin))
