@@ -305,6 +305,11 @@ def test_layers():
         (lambda: filter_of(3)(torch.zeros(3, 3, dtype=torch.uint8), "constant", 256), OperandError, "cval"),
         (lambda: filter_of(3)(torch.zeros(3, 3, dtype=torch.uint8), "constant", 0.5), OperandError, "cval"),
         (lambda: filter_of(3).relaxed(torch.zeros(3, 3, dtype=torch.uint8)), OperandTypeError, "float"),
+        (
+            lambda: filter_of(3)(torch.zeros(3, 3), mask=torch.zeros(3, 3, dtype=torch.bool, device="meta")),
+            OperandError,
+            "x is on cpu and mask on meta",
+        ),
         (lambda: nsc.numpy.median_filter(np.zeros((2,) * 4), 3), WindowError, "1 to 3 axes"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), (3, 3)), WindowError, "one for each of the"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, complex), 3), OperandTypeError, "must be of"),
