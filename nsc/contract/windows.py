@@ -316,8 +316,9 @@ def least_of(function: str, min_count: object, values: int, may_miss: bool) -> i
     return least
 
 
-# Most ranks that a kernel selects of windows whose values may be missing.
-_MOST_RANKS = 3
+# Most ranks that a kernel selects of windows that may lack values, and of windows of 49 values and more,
+# which lack more.
+_MOST_RANKS, _MOST_OF_LARGE = 3, 5
 # A rank that no window has.
 NO_RANK = 255
 
@@ -359,9 +360,10 @@ class Tables:
 
         places = [among_all(lacks) for lacks in range(values + 1)]
         ranks: tuple[int, ...] = ()
+        most = _MOST_RANKS if values < 49 else _MOST_OF_LARGE
         for place in places:
             wanted = tuple(dict.fromkeys([*ranks, place.low, place.high]))
-            if NO_RANK in wanted or len(wanted) > _MOST_RANKS:
+            if NO_RANK in wanted or len(wanted) > most:
                 break
             ranks = wanted
         low, high = (tuple(getattr(place, side) for place in places) for side in ("low", "high"))

@@ -125,7 +125,7 @@ CALLS = {
 VALUES = (
     dict.fromkeys(("dim", "index_base", "origin", "prefix", "jobs"), 1)
     | dict.fromkeys(("wires", "layer_starts", "layers", "comparators"), 1)
-    | dict.fromkeys(("k", "m", "seed"), 3)
+    | dict.fromkeys(("k", "m", "seed", "min_count"), 3)
     | {"depth": 9, "max_memory": 100}
     | dict.fromkeys(("steepness", "fill", "cval", "regularization_strength"), 2.0)
     | dict.fromkeys(("values", "label_smoothing", "art_lambda"), 0.5)
@@ -151,6 +151,7 @@ BESIDE = {
     "wires": {"select": nsc.ranks(1)},
     "fill": {"lengths": torch.tensor([2])},
     "cval": {"mode": "constant"},
+    "min_count": {"nan": "ignore"},
     "DiffSortNet.art_lambda": {"distribution": "logistic_phi"},
     "DiffTopkNet.art_lambda": {"distribution": "logistic_phi"},
     **{
