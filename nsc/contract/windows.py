@@ -93,7 +93,7 @@ class Window:
         if self.values > MOST_VALUES or box > _MOST_IN_BOX:
             raise WindowError(
                 f"a window has at most {MOST_VALUES} values, got {self.size_text} = {self.values:,}: "
-                "scipy.ndimage.rank_filter takes larger ones"
+                "nsc.numpy filters larger ones"
             )
         for rank in self.ranks:
             if not 0 <= rank < self.values:
