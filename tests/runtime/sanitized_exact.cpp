@@ -1,4 +1,4 @@
-// Calls an exact kernel, built with sanitizers, on memory of exact size: rows with gaps, and slabs of columns.
+// Calls an exact kernel, built with sanitizers, on memory of exact size: rows without gaps and with, and slabs of columns.
 // NUMBER is the type of values, WIRES how many a sample has; the kernel sorts all of them.
 
 #include <cstdint>
@@ -24,7 +24,7 @@ void require(bool holds, const char *what) {
 
 template <class Index>
 void check(int64_t slabs, int64_t samples, bool in_rows, bool descending) {
-    const int64_t gap = 3, wire = in_rows ? 1 : samples + gap, sample = in_rows ? wires + gap : 1;
+    const int64_t gap = slabs == 1 ? 0 : 3, wire = in_rows ? 1 : samples + gap, sample = in_rows ? wires + gap : 1;
     const int64_t slab = in_rows ? samples * sample : wires * wire;
     // Its last value is the last of its memory.
     std::vector<NUMBER> x((slabs - 1) * slab + (wires - 1) * wire + (samples - 1) * sample + 1);

@@ -26,24 +26,24 @@ NSC_STEP void run_network(typename Form::Item *items) {
         run_pairs<Form>(items, Network::pairs, Network::comparators);
 }
 
-// Sorts a register's samples, whose values lie side by side.
+// Sorts a register's samples, whose values lie side by side. `more` says whether the thread sorts
+// as many samples behind them next; their memory is fetched a tile at a time.
 template <class Network, class Form, class Stored>
 NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form::Key> values,
                             Stored *indices, Order<typename Form::Key> order,
-                            typename Form::Item *block) {
+                            typename Form::Item *block, bool more) {
     using Key = typename Form::Key;
     using Index = typename Form::Index;
     using Item = typename Form::Item;
     constexpr int64_t wires = Network::wires, outputs = Network::outputs;
     constexpr int item_registers = Form::item_registers;
     Vec<Key> lost{};
-    // What the next samples read and write is fetched a tile at a time: a processor has few fetches
-    // under way.
     for_each_tile<Key, wires>([&](int64_t first, auto width) NSC_INLINE {
         constexpr int columns = decltype(width)::value;
         Vec<Key> tile[tile_columns<Key>];
-        fetch_ahead<false>(x.at + lanes<Key> * (x.sample + first),
-                           lanes<Key> * columns * int64_t(sizeof(Key)));
+        if (more && x.sample == wires)
+            touch_ahead(x.at + lanes<Key> * (wires + first),
+                        lanes<Key> * columns * int64_t(sizeof(Key)));
         load_tile<Key, columns>(x.at + first, x.sample, tile);
         NSC_UNROLL
         for (int k = 0; k < columns; ++k) {
@@ -58,9 +58,11 @@ NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form
         Vec<Key> tile[tile_columns<Key>];
         Vec<Index> tile_of_indices[tile_columns<Key>];
         const int64_t next = lanes<Key> * (outputs + first);
-        fetch_ahead<true>(values.at + next, lanes<Key> * columns * int64_t(sizeof(Key)));
-        if (Form::has_indices)
-            fetch_ahead<true>(indices + next, lanes<Key> * columns * int64_t(sizeof(Stored)));
+        if (more) {
+            touch_ahead(values.at + next, lanes<Key> * columns * int64_t(sizeof(Key)));
+            if (Form::has_indices)
+                touch_ahead(indices + next, lanes<Key> * columns * int64_t(sizeof(Stored)));
+        }
         NSC_UNROLL
         for (int k = 0; k < tile_columns<Key>; ++k) {
             const int64_t wire = Network::output_wires[first + (k < columns ? k : 0)];
@@ -68,10 +70,10 @@ NSC_NOINLINE void sort_rows(Span<const typename Form::Key> x, Span<typename Form
             for (int h = 0; h < item_registers; ++h) items[h] = block[h * wires + wire];
             tile[k] = Form::leave(items, order, &tile_of_indices[k]);
         }
-        store_tile<Key, columns>(tile, values.at + first, values.sample);
+        store_tile<Key, columns>(tile, values.at + first, outputs);
         if constexpr (Form::has_indices)
             store_tile_of_indices<Stored, Index, columns>(tile_of_indices, indices + first,
-                                                          values.sample);
+                                                          outputs);
     });
     if constexpr (Form::has_indices)
         if (__builtin_expect(has_any<Key>(lost), 0))

@@ -15,9 +15,10 @@ struct Input {
     int64_t slabs, samples, slab, wire, sample, part, parts;
 };
 
-// Runs sort(x, values, indices, block) for each group of samples. Results are (slabs, samples,
-// outputs) in rows, else (slabs, outputs, samples). A slab's last group, if it is not full, is
-// sorted in memory of its own.
+// Runs sort(x, values, indices, block, more) for each group of samples. `more` says whether the
+// same thread sorts as many samples of the slab next. Results are (slabs, samples, outputs) in
+// rows, else (slabs, outputs, samples). A slab's last group, if it is not full, is sorted in memory
+// of its own.
 template <class Network, class Form, bool in_rows, int64_t samples_per_group, class Stored,
           class Sort>
 Status for_each_group(const Input<typename Form::Key> &input, typename Form::Key *values,
@@ -38,11 +39,8 @@ Status for_each_group(const Input<typename Form::Key> &input, typename Form::Key
     const int64_t groups = (input.samples + samples_per_group - 1) / samples_per_group;
     const int64_t begin = cut(input.slabs * groups, input.parts, input.part),
                   end = cut(input.slabs * groups, input.parts, input.part + 1);
-    return parallel(pool, end - begin, grain_of(work_of_register * registers),
-                    block_bytes + from_bytes + to_bytes + index_bytes,
-                    [&](int64_t task, const Memory &memory) {
-        const int64_t group = begin + task, slab = group / groups,
-                      first = group % groups * samples_per_group;
+    const auto sort_group = [&](int64_t group, bool is_last, const Memory &memory) {
+        const int64_t slab = group / groups, first = group % groups * samples_per_group;
         const int64_t left = input.samples - first,
                       count = left < samples_per_group ? left : samples_per_group;
         const Span<const Key> x = {input.x + slab * input.slab + first * input.sample, input.wire,
@@ -53,7 +51,8 @@ Status for_each_group(const Input<typename Form::Key> &input, typename Form::Key
         Stored *to_indices = indices + (indices ? result : 0);
         char *start = memory.get<char>();
         Item *block = reinterpret_cast<Item *>(start);
-        if (count == samples_per_group) return sort(x, to, to_indices, block);
+        const bool more = !is_last && left >= 2 * samples_per_group;
+        if (count == samples_per_group) return sort(x, to, to_indices, block, more);
         const auto from =
             dense<in_rows>(reinterpret_cast<Key *>(start + block_bytes), samples_per_group, wires);
         const auto sorted =
@@ -62,11 +61,18 @@ Status for_each_group(const Input<typename Form::Key> &input, typename Form::Key
             reinterpret_cast<Stored *>(start + block_bytes + from_bytes + to_bytes);
         memset(from.at, 0, from_bytes);
         copy_samples<in_rows, Key>(x, from, count, wires);
-        sort(Span<const Key>(from), sorted, sorted_indices, block);
+        sort(Span<const Key>(from), sorted, sorted_indices, block, false);
         copy_samples<in_rows, Key>(sorted, to, count, outputs);
         if (indices)
             copy_samples<in_rows, Stored>({sorted_indices, sorted.wire, sorted.sample},
                                           {to_indices, to.wire, to.sample}, count, outputs);
+    };
+    return parallel_ranges(pool, end - begin, grain_of(work_of_register * registers),
+                           block_bytes + from_bytes + to_bytes + index_bytes,
+                           [&](int64_t first, int64_t last, const Memory &memory) {
+        for (int64_t task = first; task < last; ++task)
+            sort_group(begin + task, task + 1 == last, memory);
+        return ok;
     });
 }
 

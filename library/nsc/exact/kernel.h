@@ -28,12 +28,13 @@ Status sort_all(const Input<typename Form::Key> &input, int32_t order, typename 
     if (indices) expect_writes(indices, sizeof(Stored) * results);
     if (input.wire == 1)
         return for_each_group<Network, Form, true, lanes<Key>>(
-            input, values, indices, pool, [&](auto x, auto to, Stored *to_indices, auto *block) {
-            sort_rows<Network, Form>(x, to, to_indices, keys, block);
+            input, values, indices, pool,
+            [&](auto x, auto to, Stored *to_indices, auto *block, bool more) {
+            sort_rows<Network, Form>(x, to, to_indices, keys, block, more);
         });
     constexpr int registers = (Form::item_registers == 1 ? 8 : 4) * 32 / int(register_bytes);
     return for_each_group<Network, Form, false, registers * lanes<Key>>(
-        input, values, indices, pool, [&](auto x, auto to, Stored *to_indices, auto *block) {
+        input, values, indices, pool, [&](auto x, auto to, Stored *to_indices, auto *block, bool) {
         sort_columns<Network, Form, registers>(x, to, to_indices, keys, block);
     });
 }

@@ -88,7 +88,7 @@ NSC_STEP ShortVec<T, count> half_of(ShortVec<T, 2 * count> both, Places<places..
     return __builtin_shufflevector(both, both, (from + places)...);
 }
 
-// Between the first `width` values of rows, `stride` apart, and the sections of `count` numbers.
+// The first `width` values of rows, `stride` apart, as the sections of `count` numbers.
 template <class T, int width, int count = int(lanes<T>)>
 NSC_STEP ShortVec<T, count> load_sections(const T *rows, int64_t stride) {
     constexpr int half = count / 2;
@@ -103,17 +103,13 @@ NSC_STEP ShortVec<T, count> load_sections(const T *rows, int64_t stride) {
     }
 }
 
-template <class T, int width, int count = int(lanes<T>)>
-NSC_STEP void store_sections(ShortVec<T, count> sections, T *rows, int64_t stride) {
-    constexpr int half = count / 2;
-    if constexpr (count == tile_columns<T>) {
-        memcpy(rows, &sections, sizeof(T) * width);
-    } else {
-        const typename PlacesTo<half>::list half_places;
-        store_sections<T, width, half>(half_of<T, half, 0>(sections, half_places), rows, stride);
-        store_sections<T, width, half>(half_of<T, half, half>(sections, half_places),
-                                       rows + half * stride, stride);
-    }
+// The inverse. Sections are copied out of the register's bytes, which takes no shuffles.
+template <class T, int width>
+NSC_STEP void store_sections(Vec<T> sections, T *rows, int64_t stride) {
+    NSC_UNROLL
+    for (int p = 0; p < int(lanes<T>) / tile_columns<T>; ++p)
+        memcpy(rows + p * tile_columns<T> * stride,
+               reinterpret_cast<const char *>(&sections) + 16 * p, sizeof(T) * width);
 }
 
 // Between rows in memory, `stride` values apart, and a tile of their first `width` columns.

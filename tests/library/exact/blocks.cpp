@@ -24,7 +24,7 @@ static void test_blocks_of() {
     Numbers numbers;
     for (int64_t i = 0; i < samples * wires; ++i) x[i] = Key(numbers.next() % 7);
     sort_rows<Sorter, Form>(Span<const Key>{x, 1, wires}, Span<Key>{values, 1, outputs}, indices,
-                            Vec<Key>{}, block);
+                            Vec<Key>{}, block, true);
     for (int64_t s = 0; s < lanes<Key>; ++s) {
         const Sample<Key> sorted(x + s * wires, 1);
         for (int64_t o = 0; o < outputs; ++o) {

@@ -3,6 +3,7 @@
 #include "sorter.h"
 
 #include <nsc/exact/kernel.h>
+#include <sys/mman.h>
 
 using namespace nsc;
 
@@ -27,6 +28,27 @@ TEST(samples_are_sorted_as_by_insertion) {
                     if (index_bytes) EXPECT(indices[at] == sorted.indices[Sorter::output_wires[o]]);
                 }
             }
+        }
+    }
+}
+
+// Memory of so many numbers; what lies behind them cannot be read.
+static float *guarded(int64_t count) {
+    constexpr int64_t bytes = 1 << 16;
+    char *start = static_cast<char *>(
+        mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(start + bytes, bytes, PROT_NONE);
+    return reinterpret_cast<float *>(start + bytes) - count;
+}
+
+TEST(memory_behind_samples_is_not_read) {
+    for (const int64_t samples : {64, 70}) {
+        for (const int64_t sample :
+             {int64_t(1), Sorter::wires}) {  // windows that overlap, and rows
+            const float *x = guarded((samples - 1) * sample + Sorter::wires);
+            float *values = guarded(samples * Sorter::outputs);
+            EXPECT(nsc_exact_sort(x, 1, samples, 0, 1, sample, values, nullptr, 0, 0, nullptr, 0,
+                                  1) == ok);
         }
     }
 }
