@@ -45,6 +45,8 @@ def _box(function: str, ndim: int, size: Any, footprint: Any, origin: Any, axes:
     places = None if footprint is None else _places(function, len(at), footprint)
     sizes = _sizes(function, len(at), size) if places is None else places.shape
     before = [size // 2 + shift for size, shift in zip(sizes, origins_of(sizes, origin), strict=True)]
+    if axes is None and places is None:
+        return Box(sizes, tuple(before), None)
     if places is not None:  # without rows that lie behind all places and the value itself
         spans = [
             slice(min(first, int(found.min())), max(first, int(found.max())) + 1)
@@ -348,12 +350,13 @@ def _filter(
 
 def _is_scipys(x: Array, windows: Windows) -> bool:
     """Return whether scipy's filter serves: it slides long windows along one axis."""
-    is_plain = windows.none is None and windows.gaps is None and x.ndim == 1 and windows.values <= x.size
     # Scipy has no rule for NaN, and no whole numbers above int64's.
-    is_long = windows.values > MOST_VALUES and not windows.is_extreme
     return (
-        is_long
-        and is_plain
+        x.ndim == 1
+        and MOST_VALUES < windows.values <= x.size
+        and not windows.is_extreme
+        and windows.none is None
+        and windows.gaps is None
         and x.dtype != np.uint64
         and find_spec("scipy") is not None
         and not (x != x).any()

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from nsc.runtime.exact.windows import FilterFunction, Images, Missing
 _WRITTEN = 1 << 22
 
 _tables = lru_cache(maxsize=64)(Tables.of)
+_fold = lru_cache(maxsize=64)(fold)
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,15 @@ class Box:
     before: tuple[int, ...]
     gaps: Array | None
 
-    @cached_property
+    @property
     def values(self) -> int:
         """How many values a window has."""
         return math.prod(self.sizes) if self.gaps is None else int(np.count_nonzero(self.gaps))
 
-    @cached_property
+    @property
     def folded(self) -> Folded:
         """The box as a kernel has it; errors as in `fold`."""
-        return fold(self.sizes, self.before)
+        return _fold(self.sizes, self.before)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Windows(Box):
     skips_nan: bool = False
     mask: Array | None = None
 
-    @cached_property
+    @property
     def tables(self) -> Tables:
         """Which values results are made of, for each number of values that a window may lack."""
         return _tables(self.place_of, self.values, self.values if self.none is None else self.least)
@@ -96,7 +97,7 @@ class Windows(Box):
         """Whether results are the least or the greatest numbers of boxes without gaps."""
         return self.gaps is None and self.tables.is_extreme
 
-    def moved(self, axes: list[int]) -> Windows:
+    def moved(self, axes: tuple[int, ...]) -> Windows:
         """Return the windows of an array whose axes are put in another order."""
         sizes, before = (tuple(each[axis] for axis in axes) for each in (self.sizes, self.before))
         gaps, mask = (None if each is None else each.transpose(axes) for each in (self.gaps, self.mask))
@@ -110,11 +111,20 @@ class Windows(Box):
         """Return the window that a kernel has for these; None: no kernel serves them."""
         places = () if self.gaps is None else tuple(map(int, np.flatnonzero(self.gaps)))
         with suppress(WindowError):
-            return Window(*self.folded.window, self.tables.ranks, places) if self.tables.ranks else None
+            return _window(self.folded.window, self.tables.ranks, places) if self.tables.ranks else None
         return None
 
 
+@lru_cache(maxsize=64)
+def _window(box: tuple[int, int, int], ranks: tuple[int, ...], places: tuple[int, ...]) -> Window:
+    return Window(*box, ranks, places)
+
+
 def _by_kernel(kernel: FilterFunction, x: Array, windows: Windows, threads: int) -> Array:
+    axes = _axes(x.shape, windows.sizes, windows.before)
+    if axes is not None:
+        values = _by_kernel(kernel, x.transpose(axes), windows.moved(axes), threads)
+        return np.ascontiguousarray(values.transpose(np.argsort(axes)))
     lying, values, missing = np.ascontiguousarray(x), np.empty(x.shape, x.dtype), None
     if windows.none is not None:
         mask = None if windows.mask is None else np.ascontiguousarray(windows.mask)
@@ -131,17 +141,17 @@ def by_numpy(x: Array, windows: Windows) -> Array:
     """Return the result of the window around each value by NumPy; arguments as in `windowed`."""
     x = np.ascontiguousarray(x)
     padded, gone = _extended(x, windows, windows.outside), None
-    is_least = windows.tables.low[0] == 0
+    rank, is_extreme = windows.tables.low[0], windows.is_extreme
     if windows.none is not None:
         gone = np.isnan(x) if windows.skips_nan else np.zeros(x.shape, bool)
         gone = gone if windows.mask is None else gone | windows.mask
         is_nan = bool(windows.outside != windows.outside)
         gone = _extended(gone, windows, windows.mode is Mode.SHRINK or (windows.skips_nan and is_nan))
         # Missing values come last, but first where the greatest number is the result.
-        end = padded.max() if is_least or not windows.is_extreme else np.fmin.reduce(padded, axis=None)
+        end = np.fmin.reduce(padded, axis=None) if is_extreme and rank else padded.max()
         padded = np.where(gone, end, padded)
-    if windows.is_extreme:
-        values = _extremes(padded, windows.sizes, is_least)
+    if is_extreme:
+        values = _extremes(padded, windows.sizes, is_least=rank == 0)
         if gone is not None and windows.none is not None:
             np.copyto(values, windows.none, where=_sums(~gone, windows.sizes) < windows.least)
         return values
@@ -155,7 +165,6 @@ def by_numpy(x: Array, windows: Windows) -> Array:
     for start in range(0, len(x), step):
         rows, result = rows_of(padded), values[start : start + step]
         if gone is None:
-            rank = windows.tables.low[0]
             rows.partition(rank, axis=-1)
             result[...] = rows[:, rank].reshape(result.shape)
         else:
@@ -259,18 +268,17 @@ def windowed(
         threads: how many at most.
         peer: takes some of the array and its windows, and returns their results.
     """
-    axes = _axes(x.shape, windows)
-    if axes != sorted(axes):
-        values = windowed(function, x.transpose(axes), windows.moved(axes), threads, peer)
-        return np.ascontiguousarray(values.transpose(np.argsort(axes)))
-    window = windows.kernels()
     if windows.values > MOST_VALUES and peer is by_numpy and not windows.is_extreme:
         _warn(function, windows.values)
 
     def find() -> Kind[FilterFunction] | None:
+        axes, shape, moved = _axes(x.shape, windows.sizes, windows.before), x.shape, windows
+        if axes is not None:
+            shape, moved = tuple(shape[axis] for axis in axes), windows.moved(axes)
+        window = moved.kernels()
         if window is None:
             return None
-        channels = Images.of(x.shape, windows.folded).channels
+        channels = Images.of(shape, moved.folded).channels
         name = "NumPy" if peer is by_numpy else "bottleneck"
         return filter_kind(window, NAMES[x.dtype], channels, windows.none is not None, name)
 
@@ -294,11 +302,13 @@ def _warn(function: str, values: int) -> None:
     )
 
 
-def _axes(shape: tuple[int, ...], windows: Windows) -> list[int]:
-    """Return the order in which kernels read an array's axes: as they are, or with the window's axes last."""
-    wide = [axis for axis, size in enumerate(windows.sizes) if size > 1]
+@lru_cache(maxsize=64)
+def _axes(shape: tuple[int, ...], sizes: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the order in which kernels read an array's axes: the window's axes last; None: as they are."""
+    wide = [axis for axis, size in enumerate(sizes) if size > 1]
     if not wide or wide[-1] - wide[0] < 3:
-        folded = windows.folded
+        folded = _fold(sizes, before)
         if folded.is_column or math.prod(shape[len(shape) - folded.behind :]) <= MOST_CHANNELS:
-            return [*range(len(shape))]
-    return [*(axis for axis in range(len(shape)) if axis not in wide), *wide]
+            return None
+    order = (*(axis for axis in range(len(shape)) if axis not in wide), *wide)
+    return None if order == tuple(range(len(shape))) else order
