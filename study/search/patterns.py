@@ -29,46 +29,38 @@ _SAMPLE = 1 << 14
 
 
 @cache
-def reachable(goal: Goal, most: int = MOST_PATTERNS) -> Patterns | None:
+def reachable(goal: Goal) -> Patterns | None:
     """Return all patterns that the prefix leaves and that matter; None if they are too many.
 
     With symmetry one of each pattern and its mirror image. Cost: at most some seconds.
     """
-    components: dict[int, tuple[int, ...]] = {}
-    patterns: dict[tuple[int, ...], Patterns] = {}
+    parts: dict[int, Patterns] = {}  # of joined wires, which are the bits of the key
     runs = goal.wanted.presorted
     alone = set(range(goal.n)) - {wire for run in runs for wire in run}
     for run in (*runs, *((wire,) for wire in sorted(alone))):
-        components |= dict.fromkeys(run, run)
-        patterns[run] = np.array(
-            [sum(1 << wire for wire in run[k:]) for k in range(len(run) + 1)], dtype=np.uint64
-        )
+        ones = [sum(1 << wire for wire in run[k:]) for k in range(len(run) + 1)]
+        parts[ones[0]] = np.array(ones, np.uint64)
 
-    def join(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-        if len(patterns[a]) * len(patterns[b]) > _MOST_ON_THE_WAY:
-            return None
-        both = (*a, *b)
-        product = (patterns.pop(a)[:, None] | patterns.pop(b)[None, :]).ravel()
-        patterns[both] = product[_may_matter(goal, product, len(both))]
-        components.update(dict.fromkeys(both, both))
-        return both
+    def join(a: int, b: int) -> bool:
+        """Replace two parts, if they differ, by their product; return whether it is small enough."""
+        if a != b and len(parts[a]) * len(parts[b]) <= _MOST_ON_THE_WAY:
+            product = (parts.pop(a)[:, None] | parts.pop(b)[None, :]).ravel()
+            parts[a | b] = product[_may_matter(goal, product, (a | b).bit_count())]
+        return a | b in parts
 
     for lo, hi in goal.prefix:
-        part = components[lo]
-        if components[hi] != part:
-            joined = join(part, components[hi])
-            if joined is None:
-                return None
-            part = joined
-        patterns[part] = np.unique(applied(patterns[part], [(lo, hi)]))
-    while len(patterns) > 1:
-        a, b, *_ = sorted(patterns, key=lambda part: len(patterns[part]))
-        if join(a, b) is None:
+        a, b = (next(part for part in parts if part >> wire & 1) for wire in (lo, hi))
+        if not join(a, b):
             return None
-    (found,) = patterns.values()
+        parts[a | b] = np.unique(applied(parts[a | b], [(lo, hi)]))
+    while len(parts) > 1:
+        a, b, *_ = sorted(parts, key=lambda part: len(parts[part]))
+        if not join(a, b):
+            return None
+    (found,) = parts.values()
     if goal.symmetric:
         found = np.unique(np.minimum(found, _mirrored(goal.n, found)))
-    return found if len(found) <= most else None
+    return found if len(found) <= MOST_PATTERNS else None
 
 
 @cache
