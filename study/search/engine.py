@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +56,9 @@ class _Comparators(ctypes.Structure):
 
 
 class _Problem(ctypes.Structure):
-    """nsc::search::Problem."""
+    """nsc::search::Problem, and the arrays that it points to."""
 
+    arrays: tuple[npt.NDArray[Any], ...]
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("wires", "symmetric", "objective", "most_layers")),
         *((name, ctypes.c_int64) for name in ("prefix_count", "behind_count", "outputs", "blocks")),
@@ -109,12 +111,11 @@ def walk(
     Raises:
         NetworkError: no network passes the pool.
     """
-    stated, kept = _problem(goal, rows)
+    stated = _problem(goal, rows)
     lists = (_listed(standing.current), _listed(standing.best), _listed(standing.origin))
     place = _Standing(*lists, standing.best_cost, standing.since)
     numbers = (ctypes.c_int64(number) for number in (candidates, patience, stops_at_gain))
     tried = engine().nsc_search(ctypes.byref(stated), ctypes.byref(place), ctypes.c_uint64(seed), *numbers)
-    del kept
     _check_memory(tried)
     if tried == _NO_NETWORK:
         raise NetworkError(f"a search has room for {count(MOST_COMPARATORS // 2, 'comparator')}, too few")
@@ -126,7 +127,7 @@ def removable(
     goal: Goal, rows: Rows, comparators: Comparators, places: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """Return for each row of places (first, second) whether the pool passes without these comparators."""
-    stated, kept = _problem(goal, rows)
+    stated = _problem(goal, rows)
     found, listed = np.zeros(len(places), bool), _listed(comparators)
     status = engine().nsc_removable(
         ctypes.byref(stated),
@@ -135,16 +136,14 @@ def removable(
         ctypes.c_int64(len(places)),
         ctypes.c_void_p(found.ctypes.data),
     )
-    del kept
     _check_memory(status)
     return found
 
 
-def _problem(goal: Goal, rows: Rows) -> tuple[_Problem, list[npt.NDArray[np.generic]]]:
-    """Return a problem for the library, and the arrays that it points to, which must outlive the call."""
+def _problem(goal: Goal, rows: Rows) -> _Problem:
     prefix, behind = (np.array(pairs, np.uint8).reshape(-1, 2) for pairs in (goal.prefix, goal.behind))
     outputs = np.array(list(goal.ranks), np.uint8)
-    arrays: list[npt.NDArray[np.generic]] = [prefix, behind, outputs, rows]
+    arrays = (prefix, behind, outputs, rows)
     stated = _Problem(
         goal.n,
         goal.symmetric,
@@ -156,7 +155,8 @@ def _problem(goal: Goal, rows: Rows) -> tuple[_Problem, list[npt.NDArray[np.gene
         len(rows),
         *(array.ctypes.data for array in arrays),
     )
-    return stated, arrays
+    stated.arrays = arrays
+    return stated
 
 
 def _listed(comparators: Comparators | None) -> _Comparators:
