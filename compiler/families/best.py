@@ -74,13 +74,11 @@ def _merge(p: int, q: int) -> tuple[Comparators, Runs]:
     return recorded.pairs(), order
 
 
+@cache
 def merge_size(p: int, q: int) -> int:
     """Return the number of comparators of `merge` for p and q wires."""
-    return _merge_size(min(p, q), max(p, q))
-
-
-@cache
-def _merge_size(p: int, q: int) -> int:
+    if p > q:
+        return merge_size(q, p)
     if p == 0:
         return 0
     if q == 1:
