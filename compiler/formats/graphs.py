@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsc.arguments import whole
-from nsc.compiler.formats.listing import Format, Listing, quoted
+from nsc.compiler.formats.listing import Format, Listing, begins, quoted
 from nsc.compiler.formats.plain import without_comments
 from nsc.compiler.network import MAX_WIRES, Network, check_wires
 from nsc.errors import NetworkError
@@ -112,10 +112,6 @@ def _listing(graph: networkx.DiGraph) -> Listing:
             )
     rows = [(facts["layer"], facts["lo"], facts["hi"]) for _, facts in graph.nodes(data=True)]
     return Listing.of_rows(np.array(rows, np.int64), n, index_base=0)
-
-
-def _recognises_dot(text: str) -> bool:
-    return _OPENING.match(text) is not None
 
 
 def _parse_dot(text: str) -> Listing:
@@ -220,7 +216,7 @@ DOT = Format(
     suffixes=(".dot", ".gv"),
     holds_layers=True,
     holds_wires=True,
-    recognises=_recognises_dot,
+    recognises=begins(_OPENING),
     parse=_parse_dot,
     write=_write_dot,
 )

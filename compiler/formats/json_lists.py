@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import whole
-from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted, settle
+from nsc.compiler.formats.listing import Format, Listing, Pairs, begins, quoted, settle
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
@@ -134,10 +134,6 @@ def layered(items: list[Any]) -> Listing:
     return Listing(integers_array(flat, 2), list(map(len, items)))
 
 
-def _recognises(text: str) -> bool:
-    return re.match(r"\s*\[\s*\[", text) is not None
-
-
 def _parse(text: str) -> Listing:
     try:
         items = json_value(text.translate(AS_JSON))
@@ -159,7 +155,7 @@ def _write(network: Network) -> str:
 
 FORMAT = Format(
     holds_layers=True,
-    recognises=_recognises,
+    recognises=begins(r"\s*\[\s*\["),
     parse=_parse,
     write=_write,
 )

@@ -9,7 +9,7 @@ import re
 from itertools import chain
 
 from nsc.compiler.formats.json_lists import AS_JSON, are_pairs, integers_array, json_value
-from nsc.compiler.formats.listing import Format, Listing, quoted
+from nsc.compiler.formats.listing import Format, Listing, begins, quoted
 from nsc.compiler.formats.plain import without_comments
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
@@ -17,10 +17,6 @@ from nsc.wording import argument
 
 # A comma behind the last comparator of a line, or behind the line: JSON has none there.
 _LAST_COMMA = re.compile(r"\][ \t]*,[ \t]*(?=\]|\n|\Z)")
-
-
-def _recognises(text: str) -> bool:
-    return re.match(r"\s*\[\s*[(\]]", text) is not None
 
 
 def _parse(text: str) -> Listing:
@@ -75,7 +71,7 @@ def _write(network: Network) -> str:
 FORMAT = Format(
     suffixes=(".txt", ".layers"),
     holds_layers=True,
-    recognises=_recognises,
+    recognises=begins(r"\s*\[\s*[(\]]"),
     parse=_parse,
     write=_write,
 )

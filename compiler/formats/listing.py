@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -62,6 +63,11 @@ class Format:
     recognises: Callable[[str], bool] = lambda text: False
     parse: Callable[[str], Listing] | None = None
     write: Callable[[Network], str] | None = None
+
+
+def begins(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:
+    """Return a function that recognises texts by their beginning."""
+    return lambda text: re.match(pattern, text) is not None
 
 
 def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
+from nsc.compiler.formats.listing import Format, Listing, Pairs, begins, quoted
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.wording import count
@@ -88,11 +88,6 @@ def _without_comment(match: re.Match[str]) -> str:
     return "\n" * comment.count("\n") or " "
 
 
-def _begins(pattern: str) -> Callable[[str], bool]:
-    """Return a function that recognises texts by their beginning."""
-    return lambda text: re.match(pattern, text) is not None
-
-
 def _reader(pair: str, example: str, index_base: int | None = None) -> Callable[[str], Listing]:
     """Return a function that reads texts of pairs of this pattern."""
 
@@ -153,7 +148,7 @@ def _write_table(network: Network) -> str:
 # The colon list of .cn files; a newline is a comma.
 COLONS = Format(
     suffixes=(".cn",),
-    recognises=_begins(r"\s*[0-9]+\s*:"),
+    recognises=begins(r"\s*[0-9]+\s*:"),
     parse=_reader(rf"\s*{WIRE}[ \t]*:[ \t]*{WIRE}[ \t]*(?:,|\n|\Z)", "0:2"),
     write=_writer("{}:{}", ","),
 )
@@ -161,7 +156,7 @@ COLONS = Format(
 # Knuth's text, wires counted from 1. Source: Knuth, The Art of Computer Programming 3, section 5.3.4.
 KNUTH = Format(
     suffixes=(".knuth",),
-    recognises=_begins(r"\s*\[\s*[0-9]+\s*:"),
+    recognises=begins(r"\s*\[\s*[0-9]+\s*:"),
     parse=_reader(rf"\s*\[\s*{WIRE}\s*:\s*{WIRE}\s*\]", "[1:2]", index_base=1),
     write=_writer("[{}:{}]", "", index_base=1),
 )
@@ -171,7 +166,7 @@ KNUTH = Format(
 TABLE = Format(
     suffixes=(".table",),
     holds_wires=True,
-    recognises=_begins(r"\s*[0-9]+\s+[0-9]+(\s|\Z)"),
+    recognises=begins(r"\s*[0-9]+\s+[0-9]+(\s|\Z)"),
     parse=_parse_table,
     write=_write_table,
 )
@@ -179,7 +174,7 @@ TABLE = Format(
 # All pairs of a text are of one kind. A newline is a space: pairs on a line are no layer. A pair without
 # parentheses stands on one line.
 PAIRS = Format(
-    recognises=_begins(r"\s*(\(\s*[0-9]+\s*,|[0-9]+[ \t]*,[ \t]*[0-9]|[0-9]+[ \t]+[0-9])"),
+    recognises=begins(r"\s*(\(\s*[0-9]+\s*,|[0-9]+[ \t]*,[ \t]*[0-9]|[0-9]+[ \t]+[0-9])"),
     parse=_parse_pairs,
 )
 
@@ -187,7 +182,7 @@ PAIRS = Format(
 # macro's definition is passed over as a comment.
 CODE = Format(
     suffixes=(".c", ".h", ".cpp", ".hpp"),
-    recognises=_begins(rf"\s*(//|/\*|#)|{_CALL}"),
+    recognises=begins(rf"\s*(//|/\*|#)|{_CALL}"),
     parse=_parse_code,
     write=_writer("SWAP({},{});", " "),
 )
