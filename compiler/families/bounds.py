@@ -16,12 +16,13 @@ from nsc.compiler.network import check_wires
 # Ehlers & Müller 2015 for 17.
 _LEAST_SIZES = (0, 1, 3, 5, 9, 12, 16, 19, 25, 29, 35, 39)
 _LEAST_DEPTHS = (0, 1, 3, 3, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 9, 9, 10)
-# The least sizes that the published list states for 13 to 64 wires. Source: B. Dobbelaere, "List of sorting
-# networks", sorting_networks_extended.html of SorterHunter, since 2025-04-21 (commit cac0eba): by S(n) >=
-# S(n - 2) + P(2, n), after Van Voorhis, Toward a lower bound for sorting networks, 1972; suggested by Jelmer
-# Firet.
+# These sizes, and those that the published list states for 13 to 64 wires. Source: B. Dobbelaere, "List of
+# sorting networks", sorting_networks_extended.html of SorterHunter, since 2025-04-21 (commit cac0eba): by
+# S(n) >= S(n - 2) + P(2, n), after Van Voorhis, Toward a lower bound for sorting networks, 1972; suggested by
+# Jelmer Firet.
 # fmt: off
 _STATED_SIZES = (
+    *_LEAST_SIZES,
     44, 48, 53, 57, 63, 68, 73, 78, 84, 89, 95, 100, 106, 111, 117, 123, 129, 135, 141, 147, 153, 159,
     165, 171, 178, 184, 191, 197, 204, 210, 217, 223, 230, 236, 243, 249, 257, 263, 271, 277, 285, 291,
     299, 305, 313, 319, 327, 333, 341, 347, 355, 361,
@@ -66,8 +67,7 @@ def stated_size(n: int) -> int | None:
     (39, 44, None)
     """
     n = check_wires(n)
-    stated = (*_LEAST_SIZES, *_STATED_SIZES)
-    return stated[n - 1] if n <= len(stated) else None
+    return _STATED_SIZES[n - 1] if n <= len(_STATED_SIZES) else None
 
 
 def stated_depth(n: int) -> int | None:
@@ -79,8 +79,7 @@ def stated_depth(n: int) -> int | None:
     (10, 11, 12)
     """
     n = check_wires(n)
-    stated = (*_LEAST_SIZES, *_STATED_SIZES)
-    return _depth(n, stated) if n <= len(stated) else None
+    return _depth(n, _STATED_SIZES) if n <= len(_STATED_SIZES) else None
 
 
 def _depth(n: int, sizes: Sequence[int]) -> int:

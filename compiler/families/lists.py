@@ -73,17 +73,7 @@ def found(kind: str) -> tuple[Found, ...]:
             continue
         network = _certified(_text(f"found/{facts['name']}.cert"))
         sizes = [m.size for m in published(kind).get(network.n, []) if m.depth <= network.depth]
-        smaller.append(
-            Found(
-                name=facts["name"],
-                kind=kind,
-                network=network,
-                published=min(sizes, default=None),
-                by=facts["by"],
-                date=facts["date"],
-                how=facts["how"],
-            )
-        )
+        smaller.append(Found(**facts, kind=kind, network=network, published=min(sizes, default=None)))
     return tuple(sorted(smaller, key=lambda entry: (entry.network.n, entry.network.depth)))
 
 
