@@ -84,16 +84,15 @@ def read_network(
             possibly several (the package's docstring lists the cases).
     """
     try:
-        with path.open("rb") as stream:
-            return read_stream(stream, str(path), n, format=format, index_base=index_base)
+        stream = path.open("rb")
     except IsADirectoryError:
         network = path / NETWORK
         package = f"; the network of this package is {network}" if network.is_file() else ""
         raise NetworkError(f"cannot read the network file {path}: it is a folder{package}") from None
     except (OSError, ValueError) as error:
-        if isinstance(error, NetworkError):
-            raise
         raise NetworkError(f"cannot read the network file {path}: {error}") from None
+    with stream:
+        return read_stream(stream, str(path), n, format=format, index_base=index_base)
 
 
 def read_stream(
@@ -192,11 +191,7 @@ def _without_leading_comments(text: str) -> str:
 
 
 def _recognised(text: str) -> list[str]:
-    """Return the names of the formats that a text looks like, in the table's order, at least one.
-
-    Raises:
-        NetworkError: it looks like none.
-    """
+    """Return the names of the formats that a text looks like, in the table's order, at least one."""
     names = [name for name, format_ in FORMATS.items() if format_.recognises(text)]
     if names:
         return names

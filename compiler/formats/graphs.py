@@ -92,14 +92,7 @@ def _comparators_of(graph: networkx.DiGraph) -> list[tuple[int, int]]:
 
 
 def _listing(graph: networkx.DiGraph) -> Listing:
-    """Return what a comparator graph says: its layers where every node has one, else a flat list.
-
-    Args:
-        graph: as `Network.from_graph` takes it; the graph attribute ``n`` may be missing.
-
-    Raises:
-        NetworkError: a graph that `Network.from_graph` refuses, or layers that the edges contradict.
-    """
+    """Return what a comparator graph says: its layers where every node has one, else a flat list."""
     pairs, n = _comparators_of(graph), graph.graph.get("n")
     layers = [facts.get("layer") for _, facts in graph.nodes(data=True)]
     if not layers or any(type(layer) is not int or abs(layer) >> 62 for layer in layers):
