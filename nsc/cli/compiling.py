@@ -307,16 +307,8 @@ def engine_command(relaxation: Relaxation, dtypes: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class _Written:
-    """A package that was written, and the libraries that were built from it.
+    """A package that was written, with its source for programs without Python, and its libraries."""
 
-    Attributes:
-        name, place: of the package.
-        replaced: whether another package was there.
-        deployed: the file of its source for programs without Python; None: there is none.
-        artifacts: its libraries.
-    """
-
-    name: str
     place: Path
     replaced: bool
     deployed: Path | None
@@ -329,7 +321,7 @@ class _Written:
         """Write a package, and beside it its deployed source, which is given as a name and a text."""
         replaced, place = replaces(package, folder), write(package, folder)
         beside = None if deployed is None else write_file(*deployed, folder)
-        return cls(package.name, place, replaced, beside, artifacts)
+        return cls(place, replaced, beside, artifacts)
 
     @property
     def is_cached(self) -> bool:
@@ -339,7 +331,7 @@ class _Written:
     def facts(self, seconds: float) -> dict[str, object]:
         """Return the facts that commands print in JSON."""
         return {
-            "name": self.name,
+            "name": self.place.name,
             "folder": str(self.place),
             "replaced": self.replaced,
             "deployed": self.deployed and str(self.deployed),
@@ -364,11 +356,7 @@ class _Written:
 def _deployed(
     manifest: Manifest, kernel: Kernel | FilterKernel, dtypes: Collection[str], folder: Path
 ) -> tuple[str, str]:
-    """Return the name and the text of a package's deployed source, for some types of values.
-
-    Raises:
-        LoweringError: the folder has a file of this name that nsc did not write.
-    """
+    """Return the name and the text of a package's deployed source, if the folder has room for it."""
     stem = f"{manifest.name}_torch"
     name, text = f"{stem}.cpp", deployed_source(stem, f"{manifest.command} --deploy", {kernel: dtypes})
     check_file(name, text, folder)

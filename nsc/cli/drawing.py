@@ -106,11 +106,7 @@ def draw_command(
 
 
 def _output(out: Path | None, to: str | None) -> Output | None:
-    """Return the output of a drawing; None: a page that has the network's name.
-
-    Raises:
-        click.UsageError: a format that nsc draw does not write, or a picture for a terminal.
-    """
+    """Return the output of a drawing; None: a page that has the network's name."""
     if out is None:
         if to not in (None, PAGE):
             raise click.UsageError(f"--to {to}: name its file with -o; - is standard output")

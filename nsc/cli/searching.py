@@ -180,11 +180,7 @@ def _asked(goal: Goal, first: Network | None, prefix: int | None, seed: int, job
 
 
 def _resumed(output: Output, goal: Goal, asked: str) -> State | None:
-    """Return the state that an earlier run of the same search left; None if there is none.
-
-    Raises:
-        NetworkError: its file cannot be read, or holds another search.
-    """
+    """Return the state that an earlier run of the same search left; None if there is none."""
     if output.path is None or not state_path(output.path).exists():
         return None
     place = state_path(output.path)
