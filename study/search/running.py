@@ -152,15 +152,11 @@ def rounds(state: State, map_: Workers, end: float, progress: Progress = SILENT)
 
 
 def _proved(found: Searched, progress: Progress) -> Searched:
-    """Verify the best network of the state, and return the search with this network and its proof.
-
-    The search stays as it is if its state has no network, if the network has more layers than are wanted,
-    or if it costs no less than the network that the search has already.
-    """
+    """Return the search with the best network of its state and a proof, if that is better than before."""
     goal, best = found.state.goal, found.state.best
-    if best is None or (found.network is not None and goal.cost(best) >= goal.cost(found.network)):
+    if best is None or goal.cost(best)[0]:  # more layers than are wanted
         return found
-    if goal.cost(best)[0]:  # more layers than are wanted
+    if found.network is not None and goal.cost(best) >= goal.cost(found.network):
         return found
     progress.phase("prove")
     proof = verify(best, goal.wanted, budget_of())
@@ -172,10 +168,7 @@ def _is_least(found: Searched) -> bool:
     """Return whether no network can cost less, by the known bounds."""
     goal = found.state.goal
     records = records_of(goal.wanted)
-    if found.network is None or records is None:
+    if found.network is None or records is None or goal.objective is Objective.COST:
         return False
-    least = {
-        Objective.SIZE: (records.least_size, records.least_depth),
-        Objective.DEPTH: (records.least_depth, records.least_size),
-    }.get(goal.objective)
-    return least is not None and goal.cost(found.network) == (0, *least)
+    least = records.least_size, records.least_depth
+    return goal.cost(found.network) == (0, *(least if goal.objective is Objective.SIZE else least[::-1]))

@@ -17,7 +17,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -142,8 +142,6 @@ def _cluster(scheduler: str) -> Iterator[Any]:
 
 
 def _on_cluster(client: Any, work: Callable[[Input], Result], inputs: Sequence[Input]) -> list[Result]:
-    from concurrent.futures import CancelledError
-
     from distributed import KilledWorker
 
     futures = [client.submit(work, each, pure=False) for each in inputs]
