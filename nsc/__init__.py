@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from nsc.runtime.dispatch.ways import plain_torch
     from nsc.sizes import Sizes, compile_sizes
     from nsc.study.explorer.drawing import Explorer, draw
-    from nsc.study.proofs.verifying import verify
+    from nsc.study.proofs.certificate import verify
     from nsc.study.search.running import search
 
 __version__ = VERSION
@@ -69,7 +69,7 @@ _HOMES = {
     "nsc.operators.sorter": ("Sorter",),
     "nsc.runtime.dispatch.ways": ("plain_torch",),
     "nsc.study.explorer.drawing": ("Explorer", "draw"),
-    "nsc.study.proofs.verifying": ("verify",),
+    "nsc.study.proofs.certificate": ("verify",),
     "nsc.study.search.running": ("search",),
     "nsc.sizes": ("Sizes", "compile_sizes"),
 }
