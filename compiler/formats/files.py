@@ -12,14 +12,7 @@ import numpy as np
 from nsc.arguments import is_name
 from nsc.atomic import write_whole
 from nsc.compiler.diagram import diagram_text, svg, tikz
-from nsc.compiler.formats import (
-    csv_rows,
-    graphs,
-    json_lists,
-    layers,
-    nsc_json,
-    plain,
-)
+from nsc.compiler.formats import csv_rows, graphs, json_lists, layers, nsc_json, plain
 from nsc.compiler.formats.listing import Format, settle
 from nsc.compiler.network import Network
 from nsc.contract.manifest import NETWORK

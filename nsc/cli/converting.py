@@ -9,14 +9,7 @@ import click
 
 from nsc.cli.outputs import Output, check_json, output_options
 from nsc.cli.reporting import print_table, reporting, verbose_option
-from nsc.cli.shared import (
-    Limits,
-    PropertyOptions,
-    counts_of,
-    json_option,
-    limit_options,
-    property_options,
-)
+from nsc.cli.shared import Limits, PropertyOptions, counts_of, json_option, limit_options, property_options
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.families import known, known_name
 from nsc.compiler.verify import Property

@@ -11,13 +11,7 @@ from click.core import ParameterSource
 
 from nsc.cli.outputs import Output, output_at
 from nsc.cli.reporting import reporting, verbose_option
-from nsc.cli.shared import (
-    Limits,
-    limit_options,
-    relaxation_options,
-    selection_options,
-    wires_option,
-)
+from nsc.cli.shared import Limits, limit_options, relaxation_options, selection_options, wires_option
 from nsc.cli.sources import Source, network_options
 from nsc.study.explorer.facts import gather
 from nsc.study.explorer.page import render_page

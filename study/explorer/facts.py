@@ -25,15 +25,7 @@ from nsc.compiler.relaxed.butterflies import in_butterflies
 from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, explain, reaching_blocks
-from nsc.compiler.verify import (
-    CANONICAL_DIGEST,
-    NETWORK_DIGEST,
-    Budget,
-    Proof,
-    Verdict,
-    diagnose,
-    verify,
-)
+from nsc.compiler.verify import CANONICAL_DIGEST, NETWORK_DIGEST, Budget, Proof, Verdict, diagnose, verify
 from nsc.errors import NetworkError, VerificationError
 from nsc.wording import argument, count
 
