@@ -166,10 +166,6 @@ def _write_dot(network: Network) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _recognises_graphml(text: str) -> bool:
-    return text.lstrip().startswith("<") and "<graphml" in text
-
-
 def _parse_graphml(text: str) -> Listing:
     # Entities that stand for entities make gigabytes of a few lines; a network needs none.
     for word in ("<!DOCTYPE", "<!ENTITY"):
@@ -218,7 +214,7 @@ GRAPHML = Format(
     suffixes=(".graphml",),
     holds_layers=True,
     holds_wires=True,
-    recognises=_recognises_graphml,
+    recognises=lambda text: text.lstrip().startswith("<") and "<graphml" in text,
     parse=_parse_graphml,
     write=_write_graphml,
 )

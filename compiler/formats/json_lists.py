@@ -161,10 +161,6 @@ FORMAT = Format(
 )
 
 
-def _recognises_sorterhunter(text: str) -> bool:
-    return re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text
-
-
 def _parse_sorterhunter(text: str) -> Listing:
     data = json_object(text)
     n, flat = stated_wires(data, "N"), data.get("nw")
@@ -176,10 +172,6 @@ def _parse_sorterhunter(text: str) -> Listing:
 def _write_sorterhunter(network: Network) -> str:
     pairs = json.dumps(network.comparators.tolist(), separators=(",", ":"))
     return f'{{"N":{network.n},"L":{network.size},"D":{network.depth},"nw":{pairs}}}\n'
-
-
-def _recognises_log(text: str) -> bool:
-    return re.search(r"^[ \t]*\{'N'", text, re.MULTILINE) is not None
 
 
 def _parse_log(text: str) -> Listing:
@@ -219,13 +211,13 @@ def _is_cut(line: str) -> bool:
 
 SORTERHUNTER = Format(
     holds_wires=True,
-    recognises=_recognises_sorterhunter,
+    recognises=lambda text: re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text,
     parse=_parse_sorterhunter,
     write=_write_sorterhunter,
 )
 
 SORTERHUNTER_LOG = Format(
     holds_wires=True,
-    recognises=_recognises_log,
+    recognises=lambda text: re.search(r"^[ \t]*\{'N'", text, re.MULTILINE) is not None,
     parse=_parse_log,
 )
