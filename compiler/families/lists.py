@@ -83,8 +83,7 @@ def known(kind: str) -> dict[int, list[Network]]:
 
     They are the Pareto points of `published` and `found`, the smallest first and the shallowest last.
     """
-    everything = [network for networks in published(kind).values() for network in networks]
-    return _pareto_points([*everything, *(entry.network for entry in found(kind))])
+    return _pareto_points(known_networks(kind).values())
 
 
 def records(n: int) -> tuple[Found, ...]:
