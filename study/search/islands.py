@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -109,15 +110,10 @@ def advance(state: State, workers: Workers) -> State:
             for index, island in enumerate(state.islands)
         ]
     )
-    found = dict.fromkeys(state.found)
-    for outcome in outcomes:
-        found |= dict.fromkeys(outcome.found)
+    islands, refuting, tried = zip(*outcomes, strict=True)
+    found = tuple(dict.fromkeys(itertools.chain(state.found, *refuting)))
     after = replace(
-        state,
-        islands=tuple(outcome.standing for outcome in outcomes),
-        found=tuple(found),
-        rounds=state.rounds + 1,
-        tried=state.tried + sum(outcome.tried for outcome in outcomes),
+        state, islands=islands, found=found, rounds=state.rounds + 1, tried=state.tried + sum(tried)
     )
     return after if after.rounds % _EXCHANGE else _exchanged(after)
 

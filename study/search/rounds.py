@@ -25,6 +25,10 @@ PROOF = Budget(states=1 << 23, propagations=1 << 23)
 _MOST_ADDED = 32
 
 
+# What comes of a round: where the island stands, new refuting patterns, candidates tried.
+Outcome = tuple[Standing, tuple[int, ...], int]
+
+
 @dataclass(frozen=True)
 class Round:
     """What a round is given.
@@ -42,15 +46,6 @@ class Round:
     seed: int
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a round: where the island stands, new refuting patterns, candidates tried."""
-
-    standing: Standing
-    found: tuple[int, ...]
-    tried: int
-
-
 def work(round_: Round) -> Outcome:
     """Try the candidates of a round in this process.
 
@@ -63,15 +58,15 @@ def work(round_: Round) -> Outcome:
     rows = pool_of(goal, round_.found)
     tried, after = walk(goal, rows, standing, round_.seed, CANDIDATES, PATIENCE, stops_at_gain=not exact)
     if exact:
-        return Outcome(after, (), tried)
+        return after, (), tried
     found: tuple[int, ...] = ()
     for comparators in (after.best, after.current):
         if comparators not in (None, standing.current, standing.best):
             proof, refuting = decide(goal, comparators)
             found += refuting
             if proof.verdict is not Verdict.PROVED:
-                return Outcome(replace(standing, since=after.since), found, tried)
-    return Outcome(after, found, tried)
+                return replace(standing, since=after.since), found, tried
+    return after, found, tried
 
 
 def pool_of(goal: Goal, found: tuple[int, ...]) -> Rows:

@@ -209,7 +209,7 @@ def test_islands_exchange_what_they_found():
     islands = tuple(Standing(current=each, best=each) for each in (longer, sorter))
 
     def stand_still(inputs):
-        return [rounds.Outcome(each.standing, (), 1) for each in inputs]
+        return [(each.standing, (), 1) for each in inputs]
 
     for done, kept in ((14, [longer, sorter]), (15, [sorter, sorter])):
         after = advance(State(Goal(parse("sort", 8)), 0, islands, rounds=done), stand_still)
