@@ -12,7 +12,6 @@ from nsc.cli.reporting import print_table, reporting, verbose_option
 from nsc.cli.shared import Limits, PropertyOptions, counts_of, json_option, limit_options, property_options
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.families import known, known_name
-from nsc.compiler.verify import Property
 from nsc.networks import proved_and_optimized
 from nsc.wording import count
 
@@ -89,13 +88,9 @@ def optimize_command(
     if optimized.known is not None:
         click.echo(optimized.known.words, err=on_error)
         if optimized.known.size < optimized.network.size:
-            click.echo(f"a smaller one: nsc {_smallest(property_)}", err=on_error)
+            # Smaller ones are known of sorters and medians alone.
+            is_sort, n = property_.is_sort, property_.n
+            smallest = f"best --n {n}" if is_sort else known_name("median", known("median")[n][0])
+            click.echo(f"a smaller one: nsc convert {smallest}", err=on_error)
     if optimized.skipped is not None:
         click.echo(f"redundant comparators were not looked for: {optimized.skipped}", err=on_error)
-
-
-def _smallest(property_: Property) -> str:
-    """Return the command that writes the smallest network known for a property that has records."""
-    if property_.is_sort:
-        return f"convert best --n {property_.n}"
-    return f"convert {known_name('median', known('median')[property_.n][0])}"

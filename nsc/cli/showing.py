@@ -172,14 +172,10 @@ def _draw(network: Network) -> None:
         click.echo(knuth_diagram(network))
         return
     for part in bands(network, console.width):
-        console.print(_coloured(knuth_diagram(part)), soft_wrap=True)
-
-
-def _coloured(diagram: str) -> Text:
-    text = Text(diagram)
-    for pattern, style in ((r"[─┼┆]+", "dim"), (r"○", "cyan"), (r"●", "bold magenta")):
-        text.highlight_regex(pattern, style)
-    return text
+        text = Text(knuth_diagram(part))
+        for pattern, style in ((r"[─┼┆]+", "dim"), (r"○", "cyan"), (r"●", "bold magenta")):
+            text.highlight_regex(pattern, style)
+        console.print(text, soft_wrap=True)
 
 
 @click.command("explain")
