@@ -183,21 +183,16 @@ def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> Non
     seconds = "" if proof.seconds is None else f" ({proof.seconds:.2f} s)"
     click.echo(f"method: {proof.method}: {proof.detail}{seconds}")
     if failure is not None:
-        _print_failure(network, failure)
+        for what, values in (("0-1", failure.vector), ("integer", failure.values)):
+            click.echo(f"{what} input:  {' '.join(map(str, values))}")
+            click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")
+        shown = ", ".join(map(str, failure.wires[:16])) + (", …" if len(failure.wires) > 16 else "")
+        layer = failure.layer
+        where = "which no comparator touches" if layer is None else f"last touched in layer {layer}"
+        click.echo(f"wrong on wires {shown}, {where}")
+        if failure.mend is not None:
+            click.echo(f"mended by one comparator: {failure.mend.words}")
     click.echo(f"{NETWORK_DIGEST}: {network.digest}")
     click.echo(f"{CANONICAL_DIGEST}: {proof.canonical}")
     if proof.certificate is not None:
         click.echo(f"{CERTIFICATE_DIGEST}: {proof.certificate}")
-
-
-def _print_failure(network: Network, failure: Failure) -> None:
-    for what, values in (("0-1", failure.vector), ("integer", failure.values)):
-        click.echo(f"{what} input:  {' '.join(map(str, values))}")
-        click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")
-    shown = ", ".join(map(str, failure.wires[:16])) + (", …" if len(failure.wires) > 16 else "")
-    where = (
-        "which no comparator touches" if failure.layer is None else f"last touched in layer {failure.layer}"
-    )
-    click.echo(f"wrong on wires {shown}, {where}")
-    if failure.mend is not None:
-        click.echo(f"mended by one comparator: {failure.mend.words}")
