@@ -105,12 +105,8 @@ def _in_processes(
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Let processes that start here ignore Ctrl-C, which goes to every process of a terminal.
-
-    They inherit a mask that blocks the signal. Python's resource tracker starts with the first process and
-    would unblock it again, so it is started before.
-    """
-    resource_tracker.ensure_running()
+    """Let processes that start here inherit a mask against Ctrl-C, which all of a terminal get."""
+    resource_tracker.ensure_running()  # as it starts with the first process, and would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
