@@ -20,7 +20,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.verify.ladder import decide
 from nsc.compiler.verify.ladder import verify as verify_network
 from nsc.compiler.verify.proof import Proof
-from nsc.compiler.verify.property import Property, RankGroup, property_of, sort
+from nsc.compiler.verify.property import Property, RankGroup, property_of
 from nsc.compiler.verify.question import Budget, Inside, Join, Merge, Question, Step, sorted_groups
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
@@ -119,10 +119,7 @@ def verify(
 
 
 def certify(
-    network: Network,
-    property_: Property | None = None,
-    budget: Budget | None = None,
-    methods: Collection[str] | None = None,
+    network: Network, property_: Property, budget: Budget, methods: Collection[str] | None = None
 ) -> tuple[Proof, str | None]:
     """Verify a network by a proof that others can check.
 
@@ -137,9 +134,7 @@ def certify(
 
     Cost: as `verify`; the text has about ten bytes a comparator.
     """
-    property_ = sort(network.n) if property_ is None else property_
-    budget = replace(Budget() if budget is None else budget, certify=True)
-    proof, question, steps = decide(network, property_, budget, methods)
+    proof, question, steps = decide(network, property_, replace(budget, certify=True), methods)
     if not proof:
         return proof, None
     lines = _lines(network, property_, question, proof.method, steps)
