@@ -15,7 +15,7 @@ Status filter_as(const void *x, const int64_t *lengths, const int64_t *strides,
                  void *pool) {
     using Key = typename Element::Key;
     const Images<Key> images =
-        images_of<Key>(Window::channels, x, lengths, strides, before, mode, outside, 0, 1);
+        images_of<Key>(Window::channels, x, lengths, strides, before, mode, outside, 0, 1, nullptr);
     return filter_all<Window, Values<Element>>(images, static_cast<Key *>(values),
                                                reinterpret_cast<ParallelFor>(pool));
 }
