@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 
 from nsc.compiler.naming import Head
 from nsc.compiler.text import straight_lines, wrapped
@@ -46,37 +45,23 @@ def render(head: Head, facts: str, plan: Plan) -> str:
 
 
 def _kept_lists(plan: Plan, loops: tuple[Loop, ...]) -> tuple[dict[int, int], int]:
-    """Return the first row of memory of each stage's list, and how many rows there are.
-
-    A list has rows until the last loop that reads it; freed rows are taken again.
-    """
+    """Return the first row of memory of each stage's list, the first that is free, and how many there are."""
     last = {
         read.stage: number
         for number, loop in enumerate(loops)
         for instance in loop.instances
         for read in plan.stages[instance.stage].reads
     }
-    held: dict[int, range] = {}
     first: dict[int, int] = {}
+    held_until: list[int] = []  # for each row the last loop that reads it
     for number, loop in enumerate(loops):
         if loop.kept is not None:
-            length = len(plan.stages[loop.kept].outputs)
-            start = _free(held.values(), length)
+            length, start = len(plan.stages[loop.kept].outputs), 0
+            while any(until >= number for until in held_until[start : start + length]):
+                start += 1
+            held_until[start : start + length] = [last[loop.kept]] * length
             first[loop.kept] = start
-            held[loop.kept] = range(start, start + length)
-        held = {stage: rows for stage, rows in held.items() if last[stage] > number}
-    ends = [start + len(plan.stages[stage].outputs) for stage, start in first.items()]
-    return first, max(ends, default=0)
-
-
-def _free(held: Iterable[range], length: int) -> int:
-    """Return the first of some rows that are not held."""
-    start = 0
-    for rows in sorted(held, key=lambda rows: rows.start):
-        if rows.start - start >= length:
-            break
-        start = rows.stop
-    return start
+    return first, len(held_until)
 
 
 def _comment(plan: Plan, loop: Loop) -> str:
