@@ -178,11 +178,12 @@ def prove(
         UnprovedError: no method settled it, and `unproved` is false.
     """
     proof = verify_once(network, property_, budget, methods)
+    claim = "sort" if proof.property == "sort" else f"select {proof.property}"
     if proof.verdict is Verdict.REFUTED:
         assert proof.counterexample is not None
         assert proof.failing_input is not None
         raise VerificationError(
-            f"the network {_sentence(proof)}: 0-1 input {_vector(proof.counterexample)} and integer "
+            f"the network does not {claim}: 0-1 input {_vector(proof.counterexample)} and integer "
             f"input {_vector(proof.failing_input)} come out "
             f"{'unsorted' if proof.property == 'sort' else 'wrong'}",
             proof.counterexample,
@@ -195,10 +196,6 @@ def prove(
             f"{argument('unproved', True)}"
         )
     return proof
-
-
-def _sentence(proof: Proof) -> str:
-    return "does not sort" if proof.property == "sort" else f"does not select {proof.property}"
 
 
 def _vector(values: tuple[int, ...]) -> str:

@@ -50,12 +50,7 @@ def compile_exact(
 
 
 def _texts(head: Head, schedule: Schedule) -> dict[str, str]:
-    """Return the C++ and the CUDA source of an exact kernel by target; the same arguments, the same texts.
-
-    Args:
-        head: what the kernel's first lines say.
-        schedule: what is run, codelet by codelet; in CUDA layer by layer, unless all of it is code.
-    """
+    """Return the C++ and the CUDA source of an exact kernel by target; the same arguments, the same texts."""
     code = straight_line(schedule)
     in_codelets = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
     in_layers = [layer.tolist() for layer in schedule.network.layers()]

@@ -10,7 +10,7 @@ from dataclasses import fields
 
 from nsc.compiler.naming import Head
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.relaxed.butterflies import Pattern, in_butterflies
+from nsc.compiler.relaxed.butterflies import in_butterflies
 from nsc.compiler.relaxed.tables import merge_layers, softened, spread_begins
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
@@ -56,7 +56,9 @@ def lower(schedule: Schedule, request: Request) -> NetworkTables:
         pairs=tuple((it.a, it.b) for shape in schedule.shapes for it in shape),
         flips=tuple(_words(pattern) for pattern in flips),
         shape_butterflies=tuple(
-            (_code(it.pattern), _four(it.wires)) for shape in schedule.shapes for it in joined[shape]
+            (PatternCode[it.pattern.name], (*it.wires, 0, 0, 0)[:4])
+            for shape in schedule.shapes
+            for it in joined[shape]
         ),
     )
 
@@ -92,14 +94,6 @@ def render(head: Head, facts: str, tables: NetworkTables, request: Request) -> s
 def engine(relaxation: Relaxation, real: str) -> str:
     """Return the C++ source of the engine of a relaxation for an arithmetic type, a key of REALS."""
     return fill("relaxed/engine.cpp.j2", relaxation=softened(relaxation), real=REALS[real])
-
-
-def _code(pattern: Pattern) -> PatternCode:
-    return PatternCode[pattern.name]
-
-
-def _four(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    return (*numbers, 0, 0, 0)[:4]
 
 
 def _words(bits: int) -> tuple[int, ...]:

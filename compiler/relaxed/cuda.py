@@ -75,10 +75,7 @@ def render(head: Head, facts: str, levels: Levels, request: Request) -> str:
 
 
 def _schedule_tables(levels: Levels) -> dict[str, object]:
-    """Return the tables of codelets, their wires and their shapes.
-
-    Wires are kept as a base and a spread, which codelets share, so that tables stay short.
-    """
+    """Return the tables of codelets, their wires (a base and a spread that they share) and shapes."""
     schedule = levels.schedule
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
     begins = spread_begins(schedule)

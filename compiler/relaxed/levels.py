@@ -206,13 +206,7 @@ def in_levels(schedule: Schedule, in_front: int = 0) -> tuple[Schedule, tuple[in
 
 
 def _light_cones(reached_by: Sequence[int], ends: Sequence[int], blocks: int) -> tuple[Cone, ...]:
-    """Return the light cone of each block of columns of P, then all codelets as one more.
-
-    Args:
-        reached_by: for each codelet, in the order of the levels, a bit for each block that reaches it.
-        ends: where in them each level ends.
-        blocks: how many blocks there are.
-    """
+    """Return the light cone of each block of columns of P, then all codelets as one more."""
     return tuple(
         tuple(
             tuple(number for number in range(begin, end) if reached_by[number] & block)

@@ -241,10 +241,7 @@ class _Parts:
         return a
 
     def _grown(self, a: _Growing | None, b: _Growing | None, lo: int, hi: int) -> _Growing | None:
-        """Return the part that takes the other's wire; None: neither can.
-
-        A part of a greater level is preferred, then the part with more wires.
-        """
+        """Return the part that takes the wire: of greater level, else of more wires; None: neither can."""
         best: tuple[bool, int] | None = None
         chosen, source = None, None
         for into, other, wire in ((a, b, hi), (b, a, lo)):
@@ -295,11 +292,7 @@ _PLACES = np.arange(WIDEST, dtype=np.int8)
 
 
 def _shape_and_flips(steps: list[list[int]]) -> tuple[Shape, int]:
-    """Return the canonical order of comparators: by layer inside the codelet, then by wire.
-
-    Args:
-        steps: for each comparator lo and hi, as places, and whether its minimum and its maximum are needed.
-    """
+    """Return the canonical order of comparators: by layer inside the codelet, then by wire."""
     placed = []
     layers = earliest_layers(WIDEST, (step[:2] for step in steps))
     for (lo, hi, *ends), layer in zip(steps, layers, strict=True):

@@ -207,10 +207,7 @@ _ENDS = {Needed.BOTH: (True, True), Needed.FIRST: (True, False), Needed.SECOND: 
 
 
 def _by_wire(comparators: Rows) -> tuple[Rows, Rows]:
-    """Return each wire once per comparator that touches it, ascending, with the comparator's row.
-
-    Rows begin with lo and hi. Rows of one wire keep their order.
-    """
+    """Return each wire once per comparator that touches it, ascending, with the rows (lo, hi, …) in order."""
     ends = comparators[:, :2].ravel()
     order = np.argsort(ends, kind="stable")
     return ends[order], comparators[order // 2]

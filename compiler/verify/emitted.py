@@ -60,15 +60,7 @@ def stable_order(inputs: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 @dataclass
 class _Trial:
-    """How far a kernel was tried.
-
-    Attributes:
-        run: the kernel.
-        is_slow: whether it may leave inputs out.
-        tried: number of inputs that came out right.
-        left_out: whether inputs were left out.
-        failing: the first input that came out wrong.
-    """
+    """How far a kernel was tried; a slow one may leave inputs out."""
 
     run: Run
     is_slow: bool

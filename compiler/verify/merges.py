@@ -197,11 +197,7 @@ def _takes_merges_with_nothing(following: Following, rows: list[Wires], steps: l
 def _merge(
     following: Following, merger: Merger, a: Runs, b: Runs, fill: int
 ) -> tuple[Runs, npt.NDArray[np.bool_]]:
-    """Merge two runs as they are, or filled up to 2^k wires each.
-
-    Returns:
-        The wires in the order of the outputs, and for each row whether all comparators were the next ones.
-    """
+    """Merge runs as they are or filled up; return the wires in order, and whose comparators came next."""
     fits = np.ones(len(a), bool)
 
     def compare(low: Runs, high: Runs) -> tuple[Runs, Runs]:

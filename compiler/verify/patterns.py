@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from nsc.compiler.verify.question import Budget
+from nsc.compiler.verify.question import Budget, BudgetError
 from nsc.compiler.verify.zero_one import Bits, transposed
 from nsc.wording import argument
 
@@ -153,8 +153,8 @@ def selected(component: Component, kept: npt.NDArray[np.int64]) -> Component:
     kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
     rows = {}
     if component.rows:
-        chosen = _select(np.stack(list(component.rows.values())), kept)
-        rows = dict(zip(component.rows, chosen, strict=True))
+        bits = np.stack(list(component.rows.values()))[:, kept >> 3] >> (kept & 7).astype(np.uint8) & 1
+        rows = dict(zip(component.rows, np.packbits(bits, axis=1, bitorder="little"), strict=True))
     return Component(rows, len(kept), component.zeros[kept], component.inputs, component.whole)
 
 
@@ -183,12 +183,6 @@ def _first_of_each(rows: Bits) -> npt.NDArray[np.int64]:
     patterns = transposed(rows)
     keys = patterns.view(np.dtype((np.void, patterns.shape[1]))).ravel()
     return np.unique(keys, return_index=True)[1]
-
-
-def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:
-    """Return the rows with only the kept patterns, in the order of `kept`."""
-    bits = (rows[:, kept >> 3] >> (kept & 7).astype(np.uint8)) & 1
-    return np.packbits(bits, axis=1, bitorder="little")
 
 
 Integers = npt.NDArray[np.int64]
@@ -256,11 +250,8 @@ class JoinRule:
             return f"{size}, more than a day of work: no practical time limit suffices"
         return f"{size}, about {seconds:,.0f} s: try {argument('time_limit', needed)}"
 
-    def is_too_much(self, held: int) -> bool:
-        """Return whether patterns of this many bytes are too large to merge."""
-        return _MERGING * held > self.budget.memory
-
-    def why_too_much(self, held: int) -> str:
-        """Return why patterns of `held` bytes are not merged, and how much memory would suffice."""
-        limit = argument("max_memory", -(-2 * _MERGING * held >> 20))
-        return f"the {self.budget.memory >> 20:,} MB that patterns may take: try {limit}"
+    def check_memory(self, held: int) -> None:
+        """Raise BudgetError if patterns of this many bytes are too large to merge."""
+        if _MERGING * held > self.budget.memory:
+            limit = argument("max_memory", -(-2 * _MERGING * held >> 20))
+            raise BudgetError(f"the {self.budget.memory >> 20:,} MB that patterns may take: try {limit}")

@@ -181,13 +181,7 @@ class _Search:
         return Component(rows, len(ones), (len(run) - ones).astype(np.int32), len(run))
 
     def run(self, runs: tuple[tuple[int, ...], ...]) -> None:
-        """Start with a component for each run and other wire, and join them, the smallest product first.
-
-        A component changes only when it is joined.
-
-        Raises:
-            _FailingError: a wire does not carry its rank.
-        """
+        """Start with a component for each run and other wire, and join them, the smallest product first."""
         self.runs = runs
         free = sorted(set(range(self.network.n)) - {wire for run in runs for wire in run})
         for run in (*runs, *((wire,) for wire in free if self._head(wire) == _DONE)):
@@ -251,7 +245,9 @@ class _Search:
         a, b = self.component[lo], self.component[hi]
         needed = self.rule.needed(a.inputs + b.inputs)
         count = product_count(a, b, needed)
-        why = self._why_unmade(a, b, count)
+        # Rows of traced inputs do not count, so that a traced run makes the same joins.
+        wires = sum(wire < self.network.n for wire in (*a.rows, *b.rows))
+        why = self.unmade if a.unseen or b.unseen else self.rule.why_not(count, wires)
         if why is not None:
             self._join_unseen(a, b, why)
             return
@@ -275,17 +271,9 @@ class _Search:
         self.made.append(Join(index, joined.different))
         self._settle(joined)
 
-    def _why_unmade(self, a: Component, b: Component, count: int) -> str | None:
-        """Return why two components with a product of so many patterns are not joined; None if they are."""
-        if a.unseen or b.unseen:
-            return self.unmade
-        # Rows of traced inputs do not count, so that a traced run makes the same joins.
-        return self.rule.why_not(count, sum(wire < self.network.n for wire in (*a.rows, *b.rows)))
-
     def _merged(self, pieces: list[Component], held: int) -> Component:
         """Return the distinct patterns of pieces, which take `held` bytes."""
-        if self.rule.is_too_much(held):
-            raise BudgetError(self.rule.why_too_much(held))
+        self.rule.check_memory(held)
         return pieces[0] if len(pieces) == 1 else self._distinct(concatenated(pieces))
 
     def _inputs_of(self, component: Component) -> npt.NDArray[np.bool_]:
@@ -304,11 +292,7 @@ class _Search:
                 self._note_join(wire)
 
     def _join_unseen(self, a: Component, b: Component, why: str) -> None:
-        """Replace two components by an unseen one, or by its ascending patterns if SAT proves that it sorts.
-
-        Raises:
-            BudgetError: wires are forgotten, inputs are presorted, or the component has all wires.
-        """
+        """Replace two components by an unseen one, or by ascending patterns if SAT proves that it sorts."""
         wires = sorted(wire for wire in (*a.rows, *b.rows) if wire < self.network.n)
         self.unmade = self.unmade or why
         if not (a.whole and b.whole) or len(wires) == self.network.n or self.runs:

@@ -133,10 +133,7 @@ _Joins = dict[_Pixels, tuple[_Placed, _Placed]]
 
 
 def _by_columns(window: Window, step: int) -> Plan | None:
-    """Return the plan that sorts columns and joins them, for one or two rows of results.
-
-    None: windows below each other have no pixel in common.
-    """
+    """Return the plan that sorts columns and joins them; None: windows below each other share no pixel."""
     if step == 1:
         whole = _places(window, step, 0)
         return _numbered(window, step, _cheapest(whole, window.ascending))
@@ -255,10 +252,7 @@ def _needed(joins: _Joins, part: _Pixels, ranks: tuple[int, ...]) -> tuple[tuple
 
 
 def _ranks(joins: _Joins, wanted: dict[_Pixels, tuple[int, ...]]) -> dict[_Pixels, tuple[int, ...]]:
-    """Return the ranks of each part that others need, for ranks of some parts; largest parts first.
-
-    Pixels are no parts of their own.
-    """
+    """Return the ranks of each part that others need, for ranks of some parts; largest first, no pixels."""
     needs = {part: set(ranks) for part, ranks in wanted.items()}
     found: dict[_Pixels, tuple[int, ...]] = {}
     while left := needs.keys() - found.keys():

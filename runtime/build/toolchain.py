@@ -201,11 +201,7 @@ def _verbose(command: tuple[str, ...]) -> str:
 
 
 def _output(command: tuple[str, ...], seconds: int = _PROBE_SECONDS) -> str:
-    """Return what a compiler prints.
-
-    Raises:
-        BuildError: it does not run, takes longer or fails; the error carries the command and the log.
-    """
+    """Return what a compiler prints; raises BuildError if it does not run, takes longer or fails."""
     line = shlex.join(command)
     try:
         done = subprocess.run(

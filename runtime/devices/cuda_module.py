@@ -90,13 +90,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class _Function:
-    """A function that is ready to be launched.
-
-    Attributes:
-        handle: the driver's.
-        block: what a block of it takes.
-        resident_blocks: how many the device runs at a time.
-    """
+    """A function that is ready to be launched, and how many blocks of it the device runs at a time."""
 
     handle: int
     block: Block

@@ -146,10 +146,7 @@ def _loss_gradients(ctx: Any, grad: Tensor | None) -> tuple[Tensor | None, ...]:
 def _by_operator(
     flat: tuple[Any, ...], values_grad: Tensor | None, routed_grad: Tensor | None
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of `nsc::relax` with respect to its tensors, by `nsc::relax_backward`.
-
-    These gradients can be differentiated again.
-    """
+    """Return the gradients of `nsc::relax`, which can be differentiated again."""
     grads = torch.ops.nsc.relax_backward(dense(values_grad), dense(routed_grad), *flat)
     return grads[0], grads[1], grads[2] if has_gradient(flat[3]) else None
 

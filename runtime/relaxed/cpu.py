@@ -28,10 +28,7 @@ _CODES = {name: routing.code for name, routing in ROUTINGS.items()}
 
 
 def _functions(call: Call) -> Functions | None:
-    """Return a kernel's functions for an arithmetic type; None: the plain reference serves.
-
-    The next call may get other functions.
-    """
+    """Return the functions for a call, perhaps not for the next one; None: the plain reference serves."""
     library = call.kernel.serving or call.kernel.library()
     return library.functions[real_of(call.x.dtype)] if library else None
 
@@ -63,11 +60,7 @@ def relax(call: Call, kept: Tensor | None = None) -> tuple[Tensor, Tensor | None
 
 
 def _empty_routed(call: Call) -> Tensor:
-    """Return memory for what is routed.
-
-    Raises:
-        MemoryError: the system has none; P of 65,536 wires takes 17 GB a sample in float32.
-    """
+    """Return memory for what is routed: P of 65,536 wires takes 17 GB a sample in float32."""
     shape = output_shapes(call.x, call.payload, call.routing)[1]
     try:
         return call.x.new_empty(*shape)

@@ -26,7 +26,6 @@ from nsc.runtime.relaxed.call import (
 )
 from nsc.runtime.relaxed.cuda_program import Function, ceil, plan_of, program_of
 from nsc.runtime.relaxed.derivatives import through_loss
-from nsc.runtime.relaxed.kernel import Kernel
 from nsc.wording import count as count_of
 
 # Bytes of the weights, and their gradients, of a group of samples: they should stay in or near the L2 cache.
@@ -134,26 +133,12 @@ def loss(
 
 
 class _Launches:
-    """The launches of a call, whose inputs are contiguous where kernels need them so.
-
-    As a context it turns an error of too little memory into one that says how much the call takes.
-
-    Attributes:
-        batch: number of samples.
-    """
+    """The launches of a call. As a context it says how much memory a call takes where there is too little."""
 
     __slots__ = ("_kernel", "_payload", "_plan", "_program", "_steepness", "_with_gradients", "_x", "batch")
 
     def __init__(self, call: Call, with_gradients: bool) -> None:
-        """Find what implements a call.
-
-        Args:
-            call: the call.
-            with_gradients: whether it works out gradients of weights.
-
-        Raises:
-            OperandError: more than MOST_COLUMNS columns.
-        """
+        """Find what implements a call; raises OperandError for more than MOST_COLUMNS columns."""
         self._x, self._steepness, self._payload, routing, self._kernel, _ = call
         self.batch, columns = self._x.shape[0], self._kernel.n
         if self._payload is not None and payload_of(routing) in (Payload.COLUMNS, Payload.RANKS):
@@ -177,7 +162,11 @@ class _Launches:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, torch.OutOfMemoryError):
-            raise _out_of_memory(self._kernel, self.batch, self.scratch_bytes, error) from None
+            raise torch.OutOfMemoryError(
+                f"{self._kernel.name}: {count_of(self.batch, 'sample')} took more memory than there is, "
+                f"beside inputs and results up to {self._scratch_bytes:,} bytes of scratch memory: use a "
+                f"smaller batch. {error}"
+            ) from None
 
     def groups(self) -> list[tuple[int, int]]:
         """Return the groups of samples that pass together: the first sample, and how many."""
@@ -193,7 +182,7 @@ class _Launches:
         return min(self.batch, most, max(self._program.multiprocessors, SCRATCH_BYTES // each))
 
     @property
-    def scratch_bytes(self) -> int:
+    def _scratch_bytes(self) -> int:
         """Memory that the call takes beside its inputs and results, at most."""
         if not self.batch:
             return 0
@@ -305,11 +294,7 @@ class _Launches:
         losses: Tensor | None,
         products: Products = (None, None, 0),
     ) -> None:
-        """Turn the gradient of what is routed into the gradients of weights and payload.
-
-        A loss has no `routed_grad`: its gradients are the derivatives of each sample's loss. `losses`, if
-        given, receives these losses.
-        """
+        """Turn the gradient of what is routed, or a loss, which `losses` receives, into gradients."""
         plan, blocks = self._plan, self._backward_blocks(count)
         # One operand runs forwards through the network, then the other one backwards.
         forwards, backwards = self._payload, routed_grad
@@ -347,16 +332,6 @@ class _Launches:
         """Return how many blocks route a group backward: no more than may keep rows, but at least one."""
         may_keep = KEPT_BYTES // max(1, self._plan.kept_bytes)
         return max(1, min(self._routing_blocks(self._plan.route_backward, count), may_keep))
-
-
-def _out_of_memory(
-    kernel: Kernel, batch: int, scratch_bytes: int, error: torch.OutOfMemoryError
-) -> torch.OutOfMemoryError:
-    """Return torch's error, with what the call takes and what to do."""
-    return torch.OutOfMemoryError(
-        f"{kernel.name}: {count_of(batch, 'sample')} took more memory than there is, beside inputs and "
-        f"results up to {scratch_bytes:,} bytes of scratch memory: use a smaller batch. {error}"
-    )
 
 
 def _behind(tensor: Tensor | None, first: int) -> Tensor | None:
