@@ -51,18 +51,6 @@ struct Area {
     bool with_rim;
 };
 
-// The memory of a task in values: the keys of pixels, lists, and of a rim keys and results. Flags
-// and counts of missing values follow, bytes; registers of them reach beyond the last row.
-template <class Window, class Key, class Sizes = StripSizes<Window, Key>>
-constexpr int64_t value_memory =
-    Sizes::all_rows * Sizes::pitch + (Sizes::image_rows + Window::rows_per_step) * Sizes::rim_pitch;
-template <class Window, class Key, class Sizes = StripSizes<Window, Key>>
-constexpr int64_t flag_memory =
-    Window::may_miss
-        ? (Sizes::image_rows + Window::rows_per_step) * (Sizes::pitch + Sizes::rim_pitch) +
-              2 * register_bytes
-        : 0;
-
 // The keys of the rows that a step reads, and flags of those that are missing. Row r of plane p has
 // line r modulo step_rows of its plane; lines for counts of missing values follow those of flags.
 template <class Window, class Key>
@@ -107,7 +95,7 @@ void filter_area(const Images<typename Form::Key> &images,
     values += (area.image * planes + area.plane) * rows * length;
     Key *lists = memory + image_rows * pitch, *rim_keys = lists + Window::list_rows * pitch,
         *rim_results = rim_keys + image_rows * rim_pitch;
-    uint8_t *flags = reinterpret_cast<uint8_t *>(memory + value_memory<Window, Key>);
+    uint8_t *flags = reinterpret_cast<uint8_t *>(rim_results + step * rim_pitch);
     Lines<Window, Key> lines = {memory, flags, pitch, {}, {}},
                        rim_lines = {
                            rim_keys, flags + (image_rows + step) * pitch, rim_pitch, {}, {}};
@@ -194,9 +182,13 @@ Status filter_all(const Images<typename Form::Key> &images, typename Form::Key *
     const int64_t tasks = images.lengths[0] * planes * bands * strips;
     const int64_t begin = cut(tasks, images.parts, images.part),
                   end = cut(tasks, images.parts, images.part + 1);
-    const int64_t work = Window::operations * (registers / strips + 1) * (rows / bands),
-                  bytes =
-                      value_memory<Window, Key> * int64_t(sizeof(Key)) + flag_memory<Window, Key>;
+    const int64_t work = Window::operations * (registers / strips + 1) * (rows / bands);
+    // Keys of pixels, lists, and of a rim keys and results; then flags and counts of missing
+    // values, of which registers reach beyond the last row.
+    constexpr int64_t rim_rows = Sizes::image_rows + Window::rows_per_step,
+                      values_held = Sizes::all_rows * Sizes::pitch + rim_rows * Sizes::rim_pitch,
+                      flags = rim_rows * (Sizes::pitch + Sizes::rim_pitch) + 2 * register_bytes,
+                      bytes = values_held * int64_t(sizeof(Key)) + Window::may_miss * flags;
     return parallel(pool, end - begin, grain_of(work), bytes,
                     [&](int64_t number, const Memory &memory) {
         const int64_t task = begin + number;
