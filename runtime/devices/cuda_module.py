@@ -154,7 +154,8 @@ class CudaModule:
         words = array("q", [_word(argument) for argument in arguments])
         start, count_of_words = words.buffer_info()
         addresses = array("q", range(start, start + 8 * count_of_words, 8))
-        with contextlib.nullcontext() if self._is_current() else torch.cuda.device(self._device.index):
+        is_current = torch.cuda.current_device() == self._device.index
+        with contextlib.nullcontext() if is_current else torch.cuda.device(self._device.index):
             # Autograd's threads begin without a context, and torch does not always set one.
             if self._driver.ctxGetCurrent() != self._context:
                 self._driver.ctxSetCurrent(self._context)
@@ -174,9 +175,6 @@ class CudaModule:
                     f"{block.threads} threads and {block.shared_bytes:,} bytes of shared memory): {error}. "
                     f"{_what_to_do(str(error))}"
                 ) from None
-
-    def _is_current(self) -> bool:
-        return torch.cuda.current_device() == self._device.index
 
     def _function(self, module: int, name: str, block: Block) -> _Function:
         handle = self._driver.moduleGetFunction(module, name)

@@ -23,20 +23,13 @@ def reference_vjp(
         return reference.relax(kernel, inputs[0], inputs[1], used, routing)
 
     inputs = (x, steepness) if differentiable is None else (x, steepness, differentiable)
-    (values, routed), pullback = _vjp(outputs, *inputs)
+    (values, routed), pullback = torch.func.vjp(outputs, *inputs)  # type: ignore[misc]
     cotangents = (
         torch.zeros_like(values) if values_grad is None else values_grad,
         torch.zeros_like(routed) if routed_grad is None else routed_grad,
     )
     grads = pullback(cotangents)
     return grads[0], grads[1], grads[2] if differentiable is not None else x.new_empty(0)
-
-
-def _vjp(
-    function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor
-) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, ...]], tuple[Tensor, ...]]]:
-    outputs, pullback = torch.func.vjp(function, *inputs)  # type: ignore[misc]
-    return outputs, pullback
 
 
 def second_vjp(
@@ -52,7 +45,8 @@ def second_vjp(
         values_grad, routed_grad, *inputs = tensors
         return reference_vjp(Call.of(*inputs, routing, spec), values_grad, routed_grad)  # type: ignore[call-arg, arg-type]
 
-    outputs, pullback = _vjp(backward, *[t for t in map(saved.__getitem__, places) if t is not None])
+    chosen = [t for t in map(saved.__getitem__, places) if t is not None]
+    outputs, pullback = torch.func.vjp(backward, *chosen)  # type: ignore[misc]
     filled = tuple(
         torch.zeros_like(output) if cotangent is None else cotangent
         for output, cotangent in zip(outputs, cotangents, strict=True)

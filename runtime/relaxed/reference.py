@@ -124,12 +124,8 @@ class _Mixes:
         return _Mixes(self.keep.unsqueeze(-1), self.swap.unsqueeze(-1))
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """A layer's weights: relaxed, and exact for the error-free form."""
-
-    soft: _Mixes
-    exact: _Mixes
+# A layer's weights: relaxed, and exact for the error-free form.
+_Weights = tuple[_Mixes, _Mixes]
 
 
 def _keys(
@@ -140,10 +136,11 @@ def _keys(
         a, b = x[..., layer.lo], x[..., layer.hi]
         weights = _weights(kernel, a, b, steepness.unsqueeze(-1))
         all_weights.append(weights)
-        lo, hi = _mixed_values(weights.soft, a, b), _mixed_values(weights.soft, b, a)
+        soft, exact = weights
+        lo, hi = _mixed_values(soft, a, b), _mixed_values(soft, b, a)
         if kernel.error_free:
-            lo = _straight_through(_mixed_values(weights.exact, a, b), lo)
-            hi = _straight_through(_mixed_values(weights.exact, b, a), hi)
+            lo = _straight_through(_mixed_values(exact, a, b), lo)
+            hi = _straight_through(_mixed_values(exact, b, a), hi)
         x = torch.cat([lo, hi, x[..., layer.rest]], -1)[..., layer.order]
     return x, all_weights
 
@@ -157,7 +154,7 @@ def _weights(kernel: Kernel, a: Tensor, b: Tensor, steepness: Tensor) -> _Weight
     limit = torch.where(tie, torch.full_like(gap, 0.5), (gap > 0).to(gap.dtype))
     soft = _Mixes(torch.where(infinite, limit, soft.keep), torch.where(infinite, 1 - limit, soft.swap))
     exact = torch.where(b < a, torch.zeros_like(gap), torch.where(b >= a, torch.ones_like(gap), gap)).detach()
-    return _Weights(soft, _Mixes(exact, 1 - exact))
+    return soft, _Mixes(exact, 1 - exact)
 
 
 def _mixes(sigmoid: str, v: Tensor) -> _Mixes:
@@ -176,10 +173,11 @@ def _activation(d: Tensor, strength: float) -> Tensor:
 
 def _mix_rows(kernel: Kernel, layer: LayerIndices, weights: _Weights, block: Tensor) -> Tensor:
     a, b = block[..., layer.lo, :], block[..., layer.hi, :]
-    mixes = weights.soft.rows()
+    soft, exact = weights
+    mixes = soft.rows()
     lo, hi = mixes.mixed(a, b), mixes.mixed(b, a)
     if kernel.error_free:
-        mixes = weights.exact.rows()
+        mixes = exact.rows()
         lo, hi = _straight_through(mixes.mixed(a, b), lo), _straight_through(mixes.mixed(b, a), hi)
     return torch.cat([lo, hi, block[..., layer.rest, :]], -2)[..., layer.order, :]
 
