@@ -57,20 +57,15 @@ def prove_plan(plan: Plan, budget: Budget | None = None) -> tuple[Proof, ...]:
 
     Cost: a second for 49 values.
     """
-    return tuple(_proved(plan, result, budget) for result in range(plan.step))
-
-
-def _proved(plan: Plan, result: int, budget: Budget | None) -> Proof:
-    network, outputs = whole_network(plan, result)
-    asked = f"rank-{','.join(map(str, plan.window.ascending))}"
-    proof = verify_once(network, parse(asked, network.n, outputs), budget)
-    if proof.verdict is Verdict.PROVED:
-        return proof
-    asked = f"a filter for {plan.window.words}"
-    if proof.verdict is Verdict.REFUTED:
-        assert proof.counterexample is not None
-        assert proof.failing_input is not None
-        raise VerificationError(
-            f"{asked}: its network does not have {proof.property}", proof.counterexample, proof.failing_input
-        )
-    raise UnprovedError(f"{asked} is unproved: {proof.detail}")
+    proofs, ranks = [], f"rank-{','.join(map(str, plan.window.ascending))}"
+    for result in range(plan.step):
+        network, outputs = whole_network(plan, result)
+        proof = verify_once(network, parse(ranks, network.n, outputs), budget)
+        asked = f"a filter for {plan.window.words}"
+        if proof.counterexample is not None and proof.failing_input is not None:
+            wrong = f"{asked}: its network does not have {proof.property}"
+            raise VerificationError(wrong, proof.counterexample, proof.failing_input)
+        if proof.verdict is not Verdict.PROVED:
+            raise UnprovedError(f"{asked} is unproved: {proof.detail}")
+        proofs.append(proof)
+    return tuple(proofs)
