@@ -26,13 +26,7 @@ from nsc.compiler.families import (
     stated_size,
 )
 from nsc.compiler.network import Network, check_wires
-from nsc.compiler.passes import (
-    half_operations,
-    reflect,
-    relayer,
-    restrict,
-    untangle,
-)
+from nsc.compiler.passes import half_operations, reflect, relayer, restrict, untangle
 from nsc.compiler.verify import Budget, Property
 from nsc.compiler.verify.property import middle_ranks
 from nsc.compiler.verify.question import BudgetError, Question, sorted_groups

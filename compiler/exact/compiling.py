@@ -56,11 +56,7 @@ def _texts(head: Head, schedule: Schedule) -> dict[str, str]:
     in_layers = [layer.tolist() for layer in schedule.network.layers()]
     all_or_none = code if is_straight(schedule) else StraightLine((), ())
     outputs = range(schedule.network.n) if schedule.outputs is None else schedule.outputs
-    common = {
-        "head": head,
-        "outputs": len(outputs),
-        "output_lines": wrapped(outputs),
-    }
+    common = {"head": head, "outputs": len(outputs), "output_lines": wrapped(outputs)}
     return {
         "cpu": fill("exact/kernel.cpp.j2", **common, **_lines(code, in_codelets)),
         "cuda": fill(

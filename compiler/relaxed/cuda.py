@@ -10,13 +10,7 @@ from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
 from nsc.compiler.relaxed.levels import levels as in_parallel
 from nsc.compiler.relaxed.tables import merge_layers, softened, spread_begins
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import (
-    SLOT_ALIGNMENT,
-    WIDEST,
-    Schedule,
-    Shape,
-    slots_of,
-)
+from nsc.compiler.schedule import SLOT_ALIGNMENT, WIDEST, Schedule, Shape, slots_of
 from nsc.compiler.text import braced, wrapped
 from nsc.contract.interface import REALS
 from nsc.contract.launch import WARP

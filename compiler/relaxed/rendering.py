@@ -37,10 +37,7 @@ class Backend(Protocol):
         """Return the source text; facts: what the kernel states of itself when it is asked."""
 
 
-BACKENDS: dict[str, Backend] = {
-    "cpu": cpp,
-    "cuda": cuda,
-}
+BACKENDS: dict[str, Backend] = {"cpu": cpp, "cuda": cuda}
 
 
 def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
@@ -104,15 +101,7 @@ def network_text(request: Request, network: Network) -> str:
 
 
 # The methods that a module has as functions.
-_SORTER = (
-    "sort",
-    "sort_with_permutation",
-    "rank",
-    "route",
-    "topk",
-    "top_k_weights",
-    "hard_sort",
-)
+_SORTER = ("sort", "sort_with_permutation", "rank", "route", "topk", "top_k_weights", "hard_sort")
 _SELECTOR = ("select", "select_with_rows", "route", "hard_select")
 
 

@@ -269,10 +269,7 @@ class _Parts:
 def _codelets(
     network: Network, halves: Halves | None, ordered: list[tuple[list[int], list[int]]]
 ) -> tuple[Codelet, ...]:
-    """Return the codelets of these wires and comparators.
-
-    Most codelets repeat another one on other wires; what both have in common is worked out once.
-    """
+    """Return the codelets of these wires and comparators; what repeats on other wires is worked out once."""
     needed = np.ones((network.size, 2), bool) if halves is None else halves
     place = np.empty(network.n, np.int8)
     known: dict[bytes, tuple[Shape, int]] = {}

@@ -18,15 +18,7 @@ from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.merges import merges, pairwise
 from nsc.compiler.verify.proof import Proof, Verdict
 from nsc.compiler.verify.property import Property, sort
-from nsc.compiler.verify.question import (
-    Answer,
-    Budget,
-    BudgetError,
-    Method,
-    Question,
-    Step,
-    question_of,
-)
+from nsc.compiler.verify.question import Answer, Budget, BudgetError, Method, Question, Step, question_of
 from nsc.compiler.verify.reachable import reachable_sets
 from nsc.compiler.verify.sat import MOST_COMPARATORS, sat
 from nsc.errors import PropertyError

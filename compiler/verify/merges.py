@@ -174,10 +174,7 @@ def _merged(following: Following, rows: list[Wires], steps: list[Step]) -> Itera
 
 
 def _takes_merges_with_nothing(following: Following, rows: list[Wires], steps: list[Step]) -> bool:
-    """Take the comparators of merges of a run with infinite values alone; return whether there were any.
-
-    They compare wires of the run, so they do nothing. They are added to the steps.
-    """
+    """Take comparators of merges of a run with ∞ or -∞ alone, which do nothing; return if there were any."""
     known = len(steps)
     by_length = defaultdict(list)
     for row in rows:

@@ -29,14 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify.patterns import (
-    Component,
-    JoinRule,
-    concatenated,
-    distinct,
-    product_count,
-    products,
-)
+from nsc.compiler.verify.patterns import Component, JoinRule, concatenated, distinct, product_count, products
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import Answer, BudgetError, Join, Question, question_of
@@ -134,10 +127,7 @@ class _FailingError(Exception):
 
 
 class _Search:
-    """One run over the comparator graph.
-
-    With `trace`, row n + w of a component holds the input of wire w.
-    """
+    """One run over the comparator graph; with `trace`, row n + w of a component holds the input of wire w."""
 
     def __init__(
         self,

@@ -66,10 +66,7 @@ def _built(n: int, pairs: Sequence[Comparator], outputs: Sequence[int]) -> Merge
 def _candidates(
     a: Sequence[int], b: Sequence[int], wanted: Sequence[int]
 ) -> Iterator[tuple[list[Comparator], list[int]]]:
-    """Yield comparators for some ranks of two ascending lists of wires, and the wires of the ranks.
-
-    Upside down, a network for the largest values is one for the smallest.
-    """
+    """Yield comparators for some ranks of two ascending lists of wires, and the wires of the ranks."""
     if not a or not b:
         row = [*a, *b]
         yield [], [row[rank] for rank in wanted]

@@ -12,14 +12,7 @@ from nsc.contract.interface import Status
 from nsc.contract.routings import ROUTINGS
 from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.relaxed import reference
-from nsc.runtime.relaxed.call import (
-    Call,
-    has_gradient,
-    inner_contiguous,
-    is_loss,
-    output_shapes,
-    real_of,
-)
+from nsc.runtime.relaxed.call import Call, has_gradient, inner_contiguous, is_loss, output_shapes, real_of
 from nsc.runtime.relaxed.checks import bad_target, check_values, no_rank, no_steepness
 from nsc.runtime.relaxed.derivatives import reference_vjp, through_loss
 from nsc.runtime.relaxed.library import Functions

@@ -16,14 +16,7 @@ from nsc.contract.launch import MOST_CHUNKS
 from nsc.contract.routings import Payload
 from nsc.errors import OperandError
 from nsc.runtime.devices.cuda_module import Argument
-from nsc.runtime.relaxed.call import (
-    Call,
-    has_gradient,
-    inner_contiguous,
-    is_loss,
-    output_shapes,
-    payload_of,
-)
+from nsc.runtime.relaxed.call import Call, has_gradient, inner_contiguous, is_loss, output_shapes, payload_of
 from nsc.runtime.relaxed.cuda_program import Function, ceil, plan_of, program_of
 from nsc.runtime.relaxed.derivatives import through_loss
 from nsc.wording import count as count_of

@@ -16,15 +16,7 @@ import torch
 from torch import Tensor
 
 from nsc.contract.interface import ART_EPSILON
-from nsc.contract.routings import (
-    IGNORED,
-    LARGE,
-    LOWEST_LOG,
-    ROUTINGS,
-    SURROGATE_LEAST,
-    Payload,
-    Routing,
-)
+from nsc.contract.routings import IGNORED, LARGE, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload, Routing
 from nsc.runtime.relaxed.kernel import Kernel, Pairs
 
 # With d = x[hi] - x[lo], v = steepness·φ(d): the smaller weight of a comparator, f(-t) of t = |v| >= 0, for
