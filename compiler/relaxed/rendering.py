@@ -163,9 +163,9 @@ def _interface(head: Head, request: Request) -> str:
 def _declared(real: str) -> dict[str, tuple[str, ...]]:
     """Return lines that declare each function for an arithmetic type."""
     declarations = {}
-    for name, function in FUNCTIONS.items():
-        *parameters, last = (each.replace("real ", f"{REALS[real].type} ") for each in function.parameters)
-        start = f"{function.result} {function_name(name, real)}("
+    for name, declared in FUNCTIONS.items():
+        *parameters, last = (each.replace("real ", f"{REALS[real].type} ") for each in declared)
+        start = f"int32_t {function_name(name, real)}("
         first, *others = filled([start, *(f"{each}," for each in parameters), f"{last});"], 112)
         declarations[name] = (first.replace("( ", "("), *(f"    {line}" for line in others))
     return declarations

@@ -51,19 +51,6 @@ REALS: dict[str, Real] = {
 }
 
 
-@dataclass(frozen=True)
-class Function:
-    """A C function of a kernel, compiled once for each arithmetic type.
-
-    Attributes:
-        result: the type of its result; int32_t is a status.
-        parameters: as C declares them, where `real` is the arithmetic type.
-    """
-
-    result: str
-    parameters: tuple[str, ...]
-
-
 _CALL = (
     "int32_t routing",
     "int64_t batch",
@@ -74,21 +61,19 @@ _CALL = (
     "int64_t payload_stride",
     "int64_t payload_columns",
 )
-# The functions of nsc/relaxed/kernel.h, by the names that `function_name` completes.
-FUNCTIONS = {
-    "forward": Function("int32_t", (*_CALL, "real *values", "real *routed", "nsc_parallel_for pool")),
-    "backward": Function(
-        "int32_t",
-        (
-            *_CALL,
-            "const real *values_grad",
-            "const real *routed_grad",
-            "real *x_grad",
-            "real *steepness_grad",
-            "real *payload_grad",
-            "real *losses",
-            "nsc_parallel_for pool",
-        ),
+# The parameters of the functions of nsc/relaxed/kernel.h, by the names that `function_name` completes. `real`
+# is the arithmetic type. All functions return a status, an int32_t.
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "forward": (*_CALL, "real *values", "real *routed", "nsc_parallel_for pool"),
+    "backward": (
+        *_CALL,
+        "const real *values_grad",
+        "const real *routed_grad",
+        "real *x_grad",
+        "real *steepness_grad",
+        "real *payload_grad",
+        "real *losses",
+        "nsc_parallel_for pool",
     ),
 }
 

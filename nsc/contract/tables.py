@@ -41,10 +41,6 @@ class Layout:
     numbers: str
 
 
-def _of(type_: str, numbers: str) -> dict[str, Layout]:
-    return {"layout": Layout(type_, numbers)}
-
-
 @dataclass(frozen=True)
 class NetworkTables:
     """A network's counts and tables."""
@@ -57,12 +53,12 @@ class NetworkTables:
     longest_codelet: int
     codelet_count: int
     butterfly_count: int
-    codelets: Rows = field(metadata=_of("nsc::Codelet", "5i4"))
-    spreads: tuple[int, ...] = field(metadata=_of("uint16_t", "u2"))
-    shapes: Rows = field(metadata=_of("nsc::Shape", "4i4"))
-    pairs: Rows = field(metadata=_of("nsc::Pair", "2u1"))
-    flips: Rows = field(metadata=_of("nsc::Flips", "2u8"))
-    shape_butterflies: Rows = field(metadata=_of("nsc::ShapeButterfly", "u1, 4u1"))
+    codelets: Rows = field(metadata={"layout": Layout("nsc::Codelet", "5i4")})
+    spreads: tuple[int, ...] = field(metadata={"layout": Layout("uint16_t", "u2")})
+    shapes: Rows = field(metadata={"layout": Layout("nsc::Shape", "4i4")})
+    pairs: Rows = field(metadata={"layout": Layout("nsc::Pair", "2u1")})
+    flips: Rows = field(metadata={"layout": Layout("nsc::Flips", "2u8")})
+    shape_butterflies: Rows = field(metadata={"layout": Layout("nsc::ShapeButterfly", "u1, 4u1")})
 
     def to_text(self) -> str:
         """Return the tables as JSON, a table a line."""

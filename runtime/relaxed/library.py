@@ -65,11 +65,11 @@ _NUMBERS: dict[str, Any] = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64
 def functions_of(library: ctypes.CDLL, real: str, has_handle: bool = False) -> Functions:
     """Return a library's functions for an arithmetic type, with a handle in front if they have one."""
     functions = {}
-    for name, declared in FUNCTIONS.items():
+    for name, parameters in FUNCTIONS.items():
         function = library[function_name(name, real)]
-        types = [_NUMBERS.get(each.split()[0], ctypes.c_void_p) for each in declared.parameters]
+        types = [_NUMBERS.get(each.split()[0], ctypes.c_void_p) for each in parameters]
         function.argtypes = [ctypes.c_void_p, *types] if has_handle else types
-        function.restype = _NUMBERS[declared.result]
+        function.restype = ctypes.c_int32
         functions[name] = function
     return Functions(**functions)
 
