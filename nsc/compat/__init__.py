@@ -78,12 +78,4 @@ class DiffSortNet(Net):
             OperandError: vectors that are not (batch, size).
             OperandTypeError: vectors that are no tensor.
         """
-        self._check(vectors)
-        return sorted_by(
-            self._network,
-            self._name,
-            vectors,
-            self.steepness,
-            self.art_lambda,
-            self.distribution,  # type: ignore[arg-type]
-        )
+        return sorted_by(self._operator(vectors), vectors, self.steepness)

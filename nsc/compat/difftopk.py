@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nsc.arguments import flag, integer, is_name
-from nsc.compat.functional import operator_of, real_of, signed
+from nsc.compat.functional import signed
 from nsc.compat.net import Net
 from nsc.compat.networks import NETWORKS
 from nsc.compiler.network import Network
@@ -138,16 +138,7 @@ class DiffTopkNet(Net):
             OperandError: vectors that are not (batch, size).
             OperandTypeError: vectors that are no tensor.
         """
-        self._check(vectors)
-        operator = operator_of(
-            self._network,
-            self._name,
-            self.distribution,
-            self.art_lambda,
-            real_of(vectors),
-            vectors.device.type,
-            self._top,
-        )
+        operator = self._operator(vectors)
         assert isinstance(operator, Selector)
         sign, steepness = signed(vectors, self.steepness)
         rows = operator.select_with_rows(vectors if sign is None else sign * vectors, steepness)[1]

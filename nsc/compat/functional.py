@@ -55,22 +55,15 @@ def execute_sort(
     network = network_of(sorting_network)
     if vectors.dim() != 2 or vectors.shape[1] != network.n:
         raise OperandError(f"the network sorts (batch, {network.n}) along axis 1, got {tuple(vectors.shape)}")
-    return sorted_by(network, None, vectors, steepness, art_lambda, distribution)
+    operator = operator_of(network, None, distribution, art_lambda, real_of(vectors), vectors.device.type)
+    return sorted_by(operator, vectors, steepness)
 
 
 sort = execute_sort
 
 
-def sorted_by(
-    network: Network,
-    name: str | None,
-    vectors: Tensor,
-    steepness: float | Tensor,
-    art_lambda: float,
-    distribution: str,
-) -> tuple[Tensor, Tensor]:
-    """Do what `execute_sort` does on vectors (batch, n), by a network that is called `name` in messages."""
-    operator = operator_of(network, name, distribution, art_lambda, real_of(vectors), vectors.device.type)
+def sorted_by(operator: Operator, vectors: Tensor, steepness: float | Tensor) -> tuple[Tensor, Tensor]:
+    """Do what `execute_sort` does on vectors (batch, n)."""
     assert isinstance(operator, Sorter)
     sign, steepness = signed(vectors, steepness)
     values, p = operator.sort_with_permutation(vectors if sign is None else sign * vectors, steepness)

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from nsc.arguments import is_name
-from nsc.compat.functional import operator_of
+from nsc.compat.functional import operator_of, real_of
 from nsc.compat.networks import Layer, Layers, network_of
 from nsc.compiler.network import Network, check_wires
 from nsc.errors import LoweringError, OperandError, VerificationError
 from nsc.operators.operands import check_dense
+from nsc.operators.operator import Operator
 
 
 class Net(torch.nn.Module):
@@ -93,8 +94,8 @@ class Net(torch.nn.Module):
         for layer in layers[:1]:
             self._device = _device(layer[0].device if isinstance(layer[0], Tensor) else "cpu")
 
-    def _check(self, vectors: Tensor) -> None:
-        """Raise the error that says which vectors the module takes."""
+    def _operator(self, vectors: Tensor) -> Operator:
+        """Return the operator for a call's vectors, or raise the error that says which the module takes."""
         own = type(self).__name__
         check_dense(own, "vectors", vectors)
         if vectors.dim() != 2 or vectors.shape[1] != self.size:
@@ -104,6 +105,8 @@ class Net(torch.nn.Module):
             raise OperandError(
                 f"{own}: vectors are on {vectors.device}, the network is for the CPU: add device='cuda'"
             )
+        relaxation, real = (self.distribution, self.art_lambda), real_of(vectors)
+        return operator_of(self._network, self._name, *relaxation, real, vectors.device.type, self._top)
 
 
 def _device(device: object) -> str:
