@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from nsc.api import Options, compile
@@ -13,7 +12,7 @@ from nsc.compiler.selection import Selection
 from nsc.errors import LoweringError, OperandTypeError
 from nsc.nn.layer import Layer, SortingLayer, refuse_options
 from nsc.operators.exact import Sorted
-from nsc.operators.samples import Lengths, ListOptions, Mask
+from nsc.operators.samples import Lengths, ListOptions, Mask, SelectOptions, SortOptions
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import LossOptions, RowLossOptions, Target
@@ -112,21 +111,9 @@ class SortingNetwork(SortingLayer):
         """Return the binary cross entropy of P; see `Sorter.binary_cross_entropy`."""
         return self._relaxed("binary_cross_entropy", x, target, **options)  # type: ignore[no-any-return]
 
-    def hard_sort(
-        self,
-        x: Tensor,
-        dim: int = -1,
-        *,
-        descending: bool = False,
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-    ) -> Sorted:
+    def hard_sort(self, x: Tensor, dim: int = -1, **options: Unpack[SortOptions]) -> Sorted:
         """Return exactly sorted values and indices, which no steepness changes; see `Sorter.hard_sort`."""
-        lists = {"lengths": lengths, "mask": mask, "fill": fill}
-        options = {"dim": dim, "descending": descending, "index_dtype": index_dtype}
-        return self._exact("hard_sort", x, **options, **lists)  # type: ignore[no-any-return]
+        return self._exact("hard_sort", x, dim=dim, **options)  # type: ignore[no-any-return]
 
 
 class SelectionNetwork(Layer[Selector]):
@@ -218,16 +205,6 @@ class SelectionNetwork(Layer[Selector]):
         """Return the binary cross entropy of the rows; see `Selector.binary_cross_entropy`."""
         return self._relaxed("binary_cross_entropy", x, target, **options)  # type: ignore[no-any-return]
 
-    def hard_select(
-        self,
-        x: Tensor,
-        dim: int = -1,
-        *,
-        index_dtype: torch.dtype = torch.int64,
-        lengths: Lengths = None,
-        mask: Mask = None,
-        fill: float = 0,
-    ) -> Sorted:
+    def hard_select(self, x: Tensor, dim: int = -1, **options: Unpack[SelectOptions]) -> Sorted:
         """Return exact values and indices, which no steepness changes; see `Selector.hard_select`."""
-        lists = {"lengths": lengths, "mask": mask, "fill": fill}
-        return self._exact("hard_select", x, dim=dim, index_dtype=index_dtype, **lists)  # type: ignore[no-any-return]
+        return self._exact("hard_select", x, dim=dim, **options)  # type: ignore[no-any-return]
