@@ -49,20 +49,6 @@ class LossOptions(RowLossOptions, total=False):
     group: ProcessGroup | None
 
 
-class Operand(NamedTuple):
-    """A target as a routing takes it.
-
-    Attributes:
-        payload: the numbers of all samples.
-        form: what these numbers are.
-        weight: (…), the weight of each sample: 0 if no item counts; None: all the same.
-    """
-
-    payload: Tensor
-    form: Payload
-    weight: Tensor | None
-
-
 class Given(NamedTuple):
     """The arguments of a loss that say what P is compared with.
 
@@ -234,9 +220,10 @@ def operand_of(
     dtype: torch.dtype,
     samples: torch.Size,
     is_seen: bool,
-) -> Operand:
+) -> tuple[Tensor, Payload, Tensor | None]:
     """Return a target, which `check_given` let pass, as a routing takes it, its samples in one axis.
 
+    Beside it are its form and (…), the weight of each sample: 0 if no item counts; None: all the same.
     `is_seen` says whether ranks may be looked at. Ranks that no entry can have are refused.
     """
     target, _, weight, smoothing = given
@@ -271,7 +258,7 @@ def operand_of(
     if counts is not None:
         has_items = counts.reshape(samples).to(dtype)
         weight = has_items if weight is None else weight * has_items
-    return Operand(payload, form, weight)
+    return payload, form, weight
 
 
 def _rows_of(
