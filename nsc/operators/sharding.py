@@ -124,36 +124,22 @@ def is_dtensor(operand: Any) -> bool:
     return module is not None and isinstance(operand, module.DTensor)
 
 
-class _Cut(NamedTuple):
-    """How a dimension of the mesh cuts the operands of a call.
-
-    Attributes:
-        axis: the axis of x along which it cuts samples; None: it cuts none.
-        columns: whether it cuts the columns of a payload.
-    """
-
-    axis: int | None
-    columns: bool = False
-
-
 class Shards(NamedTuple):
     """Which samples, or columns of a payload, this process has.
 
     Attributes:
         mesh: the mesh of the processes.
-        shape: the shape of x.
+        shape: the shape of x, then the number of columns of a payload; 0: there is none.
         samples: the axes of samples.
         steepened: the axes that a steepness expands to: for images all axes, as each pixel has a steepness.
-        columns: how many columns a payload has; 0: there is none.
-        cuts: one for each dimension of the mesh.
+        cuts: for each dimension of the mesh the axis of this shape that it cuts; None: it cuts none.
     """
 
     mesh: DeviceMesh
     shape: tuple[int, ...]
     samples: tuple[int, ...]
     steepened: tuple[int, ...]
-    columns: int
-    cuts: tuple[_Cut, ...]
+    cuts: tuple[int | None, ...]
 
     @classmethod
     def of(cls, x: DTensor, sorted_axes: Sequence[int], are_images: bool, payload: Any) -> Shards:
@@ -161,44 +147,43 @@ class Shards(NamedTuple):
 
         samples = tuple(axis for axis in range(x.dim()) if axis not in sorted_axes)
         columns = payload.placements if is_dtensor(payload) else [None] * x.device_mesh.ndim
-        cuts = []
-        for x_placement, payload_placement in zip(x.placements, columns, strict=True):
-            if isinstance(x_placement, Shard) and x_placement.dim in samples:
-                cuts.append(_Cut(x_placement.dim))
+        cuts: list[int | None] = []
+        for of_x, of_payload in zip(x.placements, columns, strict=True):
+            if isinstance(of_x, Shard) and of_x.dim in samples:
+                cuts.append(of_x.dim)
             else:
-                cuts.append(
-                    _Cut(None, isinstance(payload_placement, Shard) and payload_placement.dim == x.dim())
-                )
+                is_cut = isinstance(of_payload, Shard) and of_payload.dim == x.dim()
+                cuts.append(x.dim() if is_cut else None)
         width = payload.shape[-1] if is_dtensor(payload) else 0
         steepened = tuple(range(x.dim())) if are_images else samples
-        return cls(x.device_mesh, tuple(x.shape), samples, steepened, width, tuple(cuts))
+        return cls(x.device_mesh, (*x.shape, width), samples, steepened, tuple(cuts))
 
     def group_of_lists(self, sorted_axes: Sequence[int], operands: Sequence[Any]) -> ProcessGroup | None:
         """Return processes that have the same samples and share their entries; None: there are none."""
         from torch.distributed.tensor import Shard
 
-        entry_axes = (*sorted_axes, len(self.shape))  # the last is the axis of the columns of shares
+        entry_axes = (*sorted_axes, len(self.shape) - 1)  # the last is the axis of the columns of shares
         flat = [each for one in operands for each in (one if isinstance(one, tuple | list) else (one,))]
         for number, cut in enumerate(self.cuts):
             placements = [each.placements[number] for each in flat if is_dtensor(each)]
-            if cut.axis is None and any(
+            if cut not in self.samples and any(
                 isinstance(each, Shard) and each.dim in entry_axes for each in placements
             ):
                 return self.mesh.get_group(number)
         return None
 
-    def _place(self, operand: Tensor, name: str, cut: _Cut) -> int | None:
+    def _place(self, operand: Tensor, name: str, cut: int | None) -> int | None:
         """Return the axis of an operand along which a dimension of the mesh cuts it; None: all have it."""
         dims = operand.dim()
-        if cut.axis is None:
-            return dims - 1 if cut.columns and name == "payload" else None
-        number = self.samples.index(cut.axis)
+        if cut not in self.samples:
+            return dims - 1 if cut is not None and name == "payload" else None
+        number = self.samples.index(cut)
         if name == "steepness":  # it expands to the samples
-            place = dims - len(self.steepened) + self.steepened.index(cut.axis)
+            place = dims - len(self.steepened) + self.steepened.index(cut)
             return place if place >= 0 and operand.shape[place] > 1 else None
-        if dims == len(self.samples) or (name == "target" and dims > len(self.shape)):
+        if dims == len(self.samples) or (name == "target" and dims >= len(self.shape)):
             return number
-        return cut.axis if dims else None
+        return cut if dims else None
 
     def local(self, operand: Tensor, name: str) -> Tensor:
         """Return the part of an operand that belongs to the samples of this process."""
@@ -214,7 +199,7 @@ class Shards(NamedTuple):
             place = self._place(operand, name, cut)
             wanted.append(Replicate() if place is None else Shard(place))
             # An operand that processes share has a gradient from each process.
-            is_summed = place is None and (cut.axis is not None or cut.columns)
+            is_summed = place is None and cut is not None
             grad_placements.append(Partial() if is_summed else wanted[-1])
         parts: Tensor = operand.redistribute(self.mesh, wanted).to_local(grad_placements=grad_placements)
         return parts
@@ -224,21 +209,18 @@ class Shards(NamedTuple):
         from torch.distributed.tensor import DTensor, Replicate, Shard
 
         shape, placements = list(result.shape), []
-        for axis, columns in self.cuts:
-            if axis is None:
-                place = result.dim() - 1 if columns else None
-                length = self.columns
-            else:
-                place, length = self.samples.index(axis), self.shape[axis]
-                match where:
-                    case Axes.OF_X:
-                        place = axis
-                    case Axes.LAST:
-                        place += result.dim() - len(self.samples)
-            if place is None:
+        for cut in self.cuts:
+            if cut is None:
                 placements.append(Replicate())
                 continue
-            shape[place] = length
+            if cut not in self.samples:
+                place = result.dim() - 1
+            elif where is Axes.OF_X:
+                place = cut
+            else:
+                first = result.dim() - len(self.samples) if where is Axes.LAST else 0
+                place = first + self.samples.index(cut)
+            shape[place] = self.shape[cut]
             placements.append(Shard(place))
         strides = _strides_of(result, shape)
         return DTensor.from_local(
@@ -249,7 +231,7 @@ class Shards(NamedTuple):
         """Return the sum of the parts of all processes."""
         from torch.distributed.tensor import DTensor, Partial, Replicate
 
-        placements = [Replicate() if axis is None else Partial() for axis, _ in self.cuts]
+        placements = [Partial() if cut in self.samples else Replicate() for cut in self.cuts]
         summed = DTensor.from_local(parts, self.mesh, placements, run_check=False)
         return summed.redistribute(self.mesh, [Replicate()] * self.mesh.ndim)
 
@@ -306,11 +288,7 @@ def _check_group(caller: str, group: object) -> None:
 
 
 def _columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Tensor, Tensor | None]:
-    """Return the target of a loss for the columns of this process, in which no other items count.
-
-    For a target of ranks, whose items all count the same, also return the share of a sample's items that this
-    process has, (batch,).
-    """
+    """Return a target in which this process's items alone count; for ranks, their share of a sample's too."""
     own = _own_columns(group, payload.shape[-1], payload.device)
     if ROUTINGS[routing].payload is not Payload.TARGET:
         if payload.requires_grad:  # of shares
@@ -343,10 +321,7 @@ def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
 
 
 def _grads_summed(group: ProcessGroup, keys: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
-    """Return keys (batch, n) and steepness (batch,), whose gradients are summed over all processes.
-
-    One all-reduce sums both.
-    """
+    """Return keys (batch, n) and steepness (batch,); one all-reduce sums the gradients of both."""
     if not steepness.requires_grad:
         return _Same.apply(keys, group), steepness  # type: ignore[no-untyped-call]
     both = torch.cat([keys, steepness.unsqueeze(-1)], 1)
