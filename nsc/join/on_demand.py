@@ -46,16 +46,11 @@ _PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features
 
 @dataclass(frozen=True)
 class _Task(Generic[Function]):
-    """A kernel for a type of values.
-
-    Attributes:
-        asked: all that the kernel depends on.
-        load: takes the library and the kept facts, and returns the loaded kernel.
-        build: returns the loaded kernel, its library, and the facts to keep.
-    """
+    """A kernel for a type of values: all that it depends on, and how it is loaded or built."""
 
     asked: tuple[object, ...]
     load: Callable[[Path, dict[str, Any]], Function]
+    # The facts to keep come last.
     build: Callable[[], tuple[Function, Artifact, Mapping[str, Any]]]
 
     def kept(self) -> Function | None:
@@ -148,8 +143,18 @@ def filter_kind(
 
     may_miss says whether values may be missing. The peer is NumPy or bottleneck.
     """
-    task = _filter_task(window, dtype, channels, may_miss)
-    return Kind(task.kept, task.built, _filter_seconds(window.values), 3.0 if peer == "bottleneck" else 10.0)
+
+    def load(library: Path, said: dict[str, Any]) -> FilterFunction:
+        return FilterFunction.of_library(library=library, **said)
+
+    def build() -> tuple[FilterFunction, Artifact, Mapping[str, Any]]:
+        kernel = filter_kernel(window)
+        said = {"name": kernel.source.name}
+        return kernel.function(dtype, channels, may_miss), kernel.build(dtype, channels, may_miss), said
+
+    task = _Task(("filter", window.key, dtype, channels, may_miss), load, build)
+    factor = 3.0 if peer == "bottleneck" else 10.0
+    return Kind(task.kept, task.built, build_seconds=1 + window.values / 25, factor=factor)
 
 
 @cache
@@ -192,22 +197,6 @@ def kernel_of_first_wires(spec: str, count: int) -> Kernel:
     # The part sorts because the whole network does. It gets a proof of its own where that is quick.
     proof = prove(network, unproved=True, budget=budget_of(time_limit=0, keeps=True))
     return register_kernel(compile_again(network, proof, request).files)
-
-
-def _filter_task(window: Window, dtype: str, channels: int, may_miss: bool) -> _Task[FilterFunction]:
-    def load(library: Path, said: dict[str, Any]) -> FilterFunction:
-        return FilterFunction.of_library(library=library, **said)
-
-    def build() -> tuple[FilterFunction, Artifact, Mapping[str, Any]]:
-        kernel = filter_kernel(window)
-        said = {"name": kernel.source.name}
-        return kernel.function(dtype, channels, may_miss), kernel.build(dtype, channels, may_miss), said
-
-    return _Task(("filter", window.key, dtype, channels, may_miss), load, build)
-
-
-def _filter_seconds(values: int) -> float:
-    return 1 + values / 25
 
 
 @cache
