@@ -18,6 +18,12 @@ from nsc.runtime.relaxed.kernel import Kernel
 from nsc.wording import argument, count
 
 Steepness = float | Tensor | None
+# Dtypes of ranks and lengths.
+INTEGERS = frozenset(
+    getattr(torch, name)
+    for name in ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+    if hasattr(torch, name)
+)
 
 
 class Operands:
@@ -244,15 +250,11 @@ def _wrong_length(caller: str, length: int, where: str, n: int) -> OperandError:
 
 
 class _Devices(dict[torch.device, bool]):
-    """Whether an operator takes tensors on a device. Kept, because reading `device.type` is ten times slower.
-
-    Args:
-        types: the types of devices that it is compiled for. It also takes tensors on meta, for shapes alone.
-    """
+    """Whether an operator takes tensors on a device. Kept: reading `device.type` is ten times slower."""
 
     def __init__(self, types: Iterable[str]) -> None:
         super().__init__()
-        self._types = {*types, "meta"}
+        self._types = {*types, "meta"}  # meta for shapes alone
         # Known from the start: a program that found no entry here would be traced again once there is one.
         self[torch.device("cpu")] = "cpu" in self._types
 

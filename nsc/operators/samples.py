@@ -20,7 +20,7 @@ from torch.nn.functional import pad
 from nsc.arguments import flag, real
 from nsc.contract.routings import IGNORED
 from nsc.errors import OperandError, OperandTypeError
-from nsc.operators.operands import Operands, cast, check_dense, check_device, whole_range
+from nsc.operators.operands import INTEGERS, Operands, cast, check_dense, check_device, whole_range
 from nsc.operators.sharding import DTENSORS, Axes, call_sharded, has_dtensor
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 
@@ -49,11 +49,10 @@ def by_samples(
     """
 
     def decorate(method: Callable[Given, Result]) -> Callable[Given, Result]:
-        typed = {each.name: each.annotation for each in inspect.signature(method).parameters.values()}
-        if "options" in typed:  # `**options: Unpack[Kind]`
-            kind = method.__globals__[typed.pop("options").removeprefix("Unpack[").removesuffix("]")]
-            typed |= kind.__annotations__
-        known = tuple(typed)
+        known = tuple(inspect.signature(method).parameters)
+        if known[-1] == "options":  # `**options: Unpack[Kind]`
+            kind = method.__annotations__["options"].removeprefix("Unpack[").removesuffix("]")
+            known = (*known[:-1], *method.__globals__[kind].__annotations__)
 
         @functools.wraps(method)
         def call(*args: Given.args, **named: Given.kwargs) -> Result:
@@ -332,9 +331,8 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
     name, given = ("lengths", lengths) if mask is None else ("mask", mask)
     shape = x.shape[:-1] if mask is None else x.shape
     check_dense(caller, name, given)
-    is_wrong = given.dtype != torch.bool if mask is not None else given.dtype in _NO_LENGTHS
-    if is_wrong or given.is_complex() or (mask is None and given.is_floating_point()):
-        what, way = ("booleans", ".bool()") if mask is not None else ("integers", ".long()")
+    if not (given.dtype in INTEGERS if mask is None else given.dtype == torch.bool):
+        what, way = ("integers", ".long()") if mask is None else ("booleans", ".bool()")
         raise OperandTypeError(f"{caller}: {name} must hold {what}, got {given.dtype}: convert it with {way}")
     if given.shape != shape:
         raise OperandError(
@@ -344,7 +342,7 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
     check_device(caller, x, name, given)
     if mask is not None:
         if n is not None:
-            mask = torch.nn.functional.pad(mask, [0, n - m])
+            mask = pad(mask, [0, n - m])
         before = mask.cumsum(-1)
         counts = before[..., -1].contiguous()
         others = torch.arange(wires, device=mask.device) - before + counts.unsqueeze(-1)
@@ -357,7 +355,6 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
     return Lists(lengths, wires, None)
 
 
-_NO_LENGTHS = (torch.bool,)
 # Dtypes that torch does not gather, and dtypes of as many bits that it gathers.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 # The most places for which a table is kept: it has a row for each count.

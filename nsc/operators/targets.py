@@ -10,7 +10,7 @@ from torch import Tensor
 from nsc.arguments import real
 from nsc.contract.routings import IGNORED, LOSSES, Payload
 from nsc.errors import OperandError, OperandTypeError
-from nsc.operators.operands import as_loss, check_dense, check_device
+from nsc.operators.operands import INTEGERS, as_loss, check_dense, check_device
 from nsc.operators.samples import Arrangement, Lengths, Mask
 from nsc.operators.sharding import PARTS, Parts, mean_of
 from nsc.runtime.dispatch.ways import PLAIN, way_of
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 
 # Ranks; first and last ranks; or shares, what P should be.
 Target = Tensor | tuple[Tensor, Tensor]
-# Dtypes of ranks.
-_INTEGERS = frozenset(
-    getattr(torch, name)
-    for name in ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
-    if hasattr(torch, name)
-)
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -172,7 +166,7 @@ def reduced(losses: Tensor, weight: Tensor | None, reduction: str | Parts, score
 
 def _check_integers(caller: str, x: Tensor, name: str, ranks: Any) -> None:
     check_dense(caller, name, ranks)
-    if ranks.dtype not in _INTEGERS:
+    if ranks.dtype not in INTEGERS:
         shares = (*x.shape, x.shape[-1]) if x.dim() else ()
         note = f"; as shares they are {tuple(shares)}" if ranks.dtype.is_floating_point else ""
         raise OperandTypeError(
