@@ -178,10 +178,7 @@ class _Key:
 
 
 def _resolved(request: Request) -> Request:
-    """Return the request with the network itself in the place of a file or lists.
-
-    Equal resolved requests give equal packages, so a resolved request is a key for compiled operators.
-    """
+    """Return the request with the network itself in the place of a file or lists, as a key for operators."""
     if is_family(request.network):
         return request
     network = describe(request.network, request.n, request.format, request.index_base)

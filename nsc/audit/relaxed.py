@@ -48,10 +48,6 @@ def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget
 
     Values and ranks are compared at a steepness that makes them exact. Mixes and gradients, which such a
     steepness does not show, are compared with the plain reference on random samples.
-
-    Raises:
-        PackageError: the package has no CPU kernel.
-        ToolchainError, BuildError: it cannot be built.
     """
     if "cpu" not in kernel.sources:
         raise PackageError(
@@ -92,12 +88,6 @@ def _run_exactly(kernel: Kernel, functions: Functions, real: str, wires: list[in
 
     A stable sort gives each entry of a 0-1 input its rank. The kernel runs on the ranks as numbers 1 … n, and
     again with the infinities in the place of 1 and n. An index is -1 where a value or a rank is wrong.
-
-    Args:
-        kernel: the kernel that runs.
-        functions: its functions for the type `real`.
-        wires: the wires of the results.
-        ranks: the rank that each wire carries.
     """
     n, steepness = kernel.n, np.array(_STEEP, real)
     # Each result's wire has its rank, from 1 on, as payload. The transposed routing turns it into ranks of

@@ -52,11 +52,7 @@ def filter_claim(files: Mapping[str, str]) -> Claim:
 def _check(
     kernel: FilterKernel, window: Window, network: Network, property_: Property, budget: Budget
 ) -> Iterator[Check]:
-    """Run the kernels of CHECKED; yield the check of each on windows, and on images in every mode.
-
-    Raises:
-        ToolchainError, BuildError: a kernel cannot be built.
-    """
+    """Run the kernels of CHECKED; yield the check of each on windows, and on images in every mode."""
     for dtype in CHECKED:
         run = _run_windows(kernel, window, dtype)
         found = check_emitted(network, property_, [window.rank], {"windows": run}, budget)

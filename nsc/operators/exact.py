@@ -129,12 +129,7 @@ def _worker(x: Tensor, spec: str) -> ExactSort:
 
 
 class _ChosenSort:
-    """Sorts tensors on the CPU by torch.sort, or by an exact kernel where that has paid.
-
-    Args:
-        places: which places of the order are results; None: all.
-        peer: sorts by torch.
-    """
+    """Sorts tensors on the CPU by torch.sort, or by an exact kernel where that has paid."""
 
     def __init__(self, places: tuple[int, ...] | None, peer: TorchSort) -> None:
         self._places, self._peer = places, peer

@@ -165,15 +165,11 @@ class Operator(Packaged):
         payload: Tensor | None = None,
         of_largest: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """Check, fold the leading shape into a batch, run, unfold.
+        """Check, fold the leading shape into a batch, run, unfold; return the values and the routed tensor.
 
         A payload is as a kernel takes it, but with the leading axes of x, or none if all samples share it.
-        Straight through, the first of equal values has the lowest rank, or the highest rank if `of_largest`.
-
-        Returns:
-            The values, for the selected or wanted ranks if there are such; and the routed tensor: the values
-            again, P, rows of P, or columns. P is 0 for ranks and entries that a sample does not have. The
-            values beside columns are soft, straight through or not.
+        Straight through, the first of equal values has the lowest rank, or the highest rank if `of_largest`;
+        the values beside columns stay soft.
         """
         is_straight = arrangement.is_straight
         lists, outputs = arrangement.lists, self._kernel.outputs
@@ -291,10 +287,7 @@ def _operator_of(kind: type[Operator], files: Mapping[str, str], is_specialised:
 
 
 def _sorted_backwards(x: Tensor, lists: Lists | None) -> tuple[Tensor, Tensor]:
-    """Sort keys (…, n), and return their places too: of equal values the last comes first.
-
-    Entries that take part stay in front of the others, which may be equal to them.
-    """
+    """Sort keys (…, n), the entries that take part in front; of equal values the last comes first."""
     places = torch.arange(x.shape[-1], device=x.device)
     counts = len(places) if lists is None else lists.counts.unsqueeze(-1)
     turned = ((counts - 1 - places) % len(places)).expand(x.shape)

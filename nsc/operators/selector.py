@@ -277,12 +277,8 @@ def _losses_of_rows(
 ) -> Tensor:
     """Return the loss of each sample: the mean over its rows, or over all their entries for a loss by rank.
 
-    Args:
-        name: a key of LOSSES.
-        rows: (…, k, n), rows of P, which add up to 1; 0 in places without an entry.
-        shares: (…, k, n), what the rows should be.
-        counted: (…, k, n), which entries there are; None: all. A sample without any has the loss 0.
-        error_free: whether P is exact, see `reference.log_of`.
+    Rows, shares and which entries there are (None: all) have the shape (…, k, n). A sample without an entry
+    has the loss 0.
     """
     samples, (k, n) = rows.shape[:-2], rows.shape[-2:]
     by_rank = LOSSES[name].by_rank

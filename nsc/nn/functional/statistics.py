@@ -34,13 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Rule(NamedTuple):
-    """How a quantile at a place between two ranks is made of sorted values.
-
-    Attributes:
-        low: maps the place to the rank of the first value.
-        high: maps it to the rank of the second value; None: the first value is the quantile.
-        share: maps it to the share of the second value.
-    """
+    """From a quantile's place: the ranks of two sorted values, None for no second one, and its share."""
 
     low: Callable[[Tensor], Tensor]
     high: Callable[[Tensor], Tensor] | None = None
