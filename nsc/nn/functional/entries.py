@@ -130,18 +130,13 @@ class Labelled(NamedTuple):
     """The entries of a call of a loss, with their labels.
 
     Attributes:
-        x, operator, keys, lengths, counts, is_entry: of the scores, as in `Entries`.
+        scores: the entries.
         labels: (…, n), their targets or relevances in float64, then 0.
         weight: (…), the weight of each sample; None: all the same.
         reduction: over samples.
     """
 
-    x: Tensor
-    operator: Sorter | None
-    keys: Tensor
-    lengths: Lengths
-    counts: Tensor
-    is_entry: Tensor
+    scores: Entries
     labels: Tensor
     weight: Tensor | None
     reduction: str
@@ -149,7 +144,8 @@ class Labelled(NamedTuple):
     @property
     def positions(self) -> Tensor:
         """The position from the top of each rank, (…, n): 1 for the last, below 1 for none."""
-        return self.counts.unsqueeze(-1) - torch.arange(self.labels.shape[-1], device=self.labels.device)
+        ranks = torch.arange(self.labels.shape[-1], device=self.labels.device)
+        return self.scores.counts.unsqueeze(-1) - ranks
 
     def check_relevance(self, caller: str) -> None:
         """Raise OperandError where relevances of plain tensors of the CPU are negative."""
@@ -161,21 +157,19 @@ class Labelled(NamedTuple):
 
     def routed(self, column: Tensor, steepness: Steepness) -> Tensor:
         """Return a column (…, n) sorted by the scores, 0 at ranks that a sample does not have."""
-        assert self.operator is not None
-        column = column.unsqueeze(-1)
-        return self.operator.route(self.keys, column, steepness, lengths=self.lengths).squeeze(-1)
+        of, column = self.scores, column.unsqueeze(-1)
+        return of.sorter.route(of.keys, column, steepness, lengths=of.lengths).squeeze(-1)
 
     def soft_ranks(self, steepness: Steepness) -> Tensor:
         """Return the soft ranks of the scores, (…, n), 0 where there is no entry."""
-        assert self.operator is not None
-        return self.operator.rank(self.keys, steepness, lengths=self.lengths)
+        return self.scores.sorter.rank(self.scores.keys, steepness, lengths=self.scores.lengths)
 
     def loss(self, losses: Tensor, is_counted: Tensor) -> Tensor:
         """Return the losses (…) of samples, reduced as users ask; a sample that does not count has 0."""
         weight = is_counted.to(losses.dtype)
         if self.weight is not None:
             weight = weight * self.weight
-        return reduced(losses, weight, self.reduction, self.x)
+        return reduced(losses, weight, self.reduction, self.scores.x)
 
 
 def labelled(
@@ -211,8 +205,7 @@ def labelled(
             keys, moved = lists.in_front(keys, math.inf), lists.in_front(moved, 0)
     if _is_seen(moved) and bool(moved.isnan().any()):
         raise OperandError(f"{caller}: {name} must hold numbers, got NaN")
-    given = (scores, entries.operator, keys, entries.lengths, entries.counts, entries.is_entry)
-    return Labelled(*given, moved, weight, reduction)
+    return Labelled(entries._replace(keys=keys), moved, weight, reduction)
 
 
 def _order(device: torch.device, n: int) -> Tensor:

@@ -80,11 +80,11 @@ def spearman_loss(
     tensor([0., 2.])
     """
     call = labelled("spearman_loss", operator, scores, "target", target, reduction, **options)
-    counts = call.counts.to(call.keys.dtype)
+    counts = call.scores.counts.to(call.scores.keys.dtype)
     middle = (counts.unsqueeze(-1) - 1) / 2
-    first, last = rank_intervals(call.labels, call.is_entry)
-    exact = torch.where(call.is_entry, (first + last).to(call.keys.dtype) / 2 - middle, 0)
-    soft = torch.where(call.is_entry, call.soft_ranks(steepness) - middle, 0)
+    first, last = rank_intervals(call.labels, call.scores.is_entry)
+    exact = torch.where(call.scores.is_entry, (first + last).to(call.scores.keys.dtype) / 2 - middle, 0)
+    soft = torch.where(call.scores.is_entry, call.soft_ranks(steepness) - middle, 0)
     # The sum of the squares of ranks that all differ.
     most = (counts.pow(3) - counts) / 12
     target_squares = exact.square().sum(-1)
@@ -127,11 +127,11 @@ def ndcg_loss(
     places = torch.arange(1, gains.shape[-1] + 1, device=gains.device)
     ideal = (ordered * _discounts(places, cut, gains)).sum(-1)
     has_gain = ideal > 0
-    gains = (gains / torch.where(has_gain, ideal, 1).unsqueeze(-1)).to(call.keys.dtype)
+    gains = (gains / torch.where(has_gain, ideal, 1).unsqueeze(-1)).to(call.scores.keys.dtype)
     if by == "route":
         terms = call.routed(gains, steepness) * _discounts(call.positions, cut, gains)
     else:
-        positions = call.counts.unsqueeze(-1) - call.soft_ranks(steepness)
+        positions = call.scores.counts.unsqueeze(-1) - call.soft_ranks(steepness)
         terms = gains * _discounts(positions, cut, gains)
     return call.loss(1 - terms.sum(-1), has_gain)
 
@@ -160,9 +160,9 @@ def precision_at_k_loss(
     call = labelled("precision_at_k_loss", operator, scores, "relevance", relevance, reduction, **options)
     call.check_relevance("precision_at_k_loss")
     cut = _cut("precision_at_k_loss", k, operator, call.labels)
-    routed = call.routed((call.labels > 0).to(call.keys.dtype), steepness)
+    routed = call.routed((call.labels > 0).to(call.scores.keys.dtype), steepness)
     found = torch.where(call.positions <= cut, routed, 0).sum(-1)
-    return call.loss(1 - found / float(k), call.counts > 0)
+    return call.loss(1 - found / float(k), call.scores.counts > 0)
 
 
 @by_samples(Axes.FIRST)
@@ -192,7 +192,7 @@ def mrr_loss(
     cut = _cut("mrr_loss", k, operator, call.labels)
     is_relevant = call.labels > 0
     # From the top. Ranks that a sample does not have come first, and nobody stops there.
-    stops = call.routed(is_relevant.to(call.keys.dtype), steepness).flip(-1)
+    stops = call.routed(is_relevant.to(call.scores.keys.dtype), steepness).flip(-1)
     positions = call.positions.flip(-1)
     goes_on = torch.cat([torch.ones_like(stops[..., :1]), (1 - stops[..., :-1]).cumprod(-1)], -1)
     counted = (positions >= 1) & (positions <= cut)
@@ -222,13 +222,13 @@ def list_rank_loss(
     """
     check_known("list_rank_loss", "link", link, LINKS)
     call = labelled("list_rank_loss", None, scores, "relevance", relevance, reduction, **options)
-    has_entry = call.counts > 0
+    has_entry = call.scores.counts > 0
     # All places of a sample without entries count, so that it has no loss, and no gradient that is NaN.
-    counts = call.is_entry | ~has_entry.unsqueeze(-1)
-    linked = LINKS[link](torch.where(call.is_entry, call.keys, 0))
+    counts = call.scores.is_entry | ~has_entry.unsqueeze(-1)
+    linked = LINKS[link](torch.where(call.scores.is_entry, call.scores.keys, 0))
     score_logs = torch.where(counts, linked, -math.inf).log_softmax(-1)
     finite = call.labels.clamp(-sys.float_info.max, sys.float_info.max)  # ∞ - ∞ would be NaN
-    label_shares = torch.where(counts, finite, -math.inf).softmax(-1).to(call.keys.dtype)
+    label_shares = torch.where(counts, finite, -math.inf).softmax(-1).to(call.scores.keys.dtype)
     losses = -(label_shares * torch.where(counts, score_logs, 0)).sum(-1)
     return call.loss(torch.where(has_entry, losses, 0), has_entry)
 
