@@ -275,10 +275,7 @@ def _laws_of_a_loss(kernel: Kernel, routing: Routing, operands: _Operands, bound
 
 
 def _random_target(n: int, routing: Routing, x: Tensor) -> Tensor:
-    """Return random targets in the form that a loss takes: ranks, intervals of ranks, or shares.
-
-    Ranks and intervals follow the order of x, with noise. About a tenth of the items do not count.
-    """
+    """Return random targets of a loss, in the order of x with noise; a tenth of the items do not count."""
     random, count = torch.Generator().manual_seed(routing.code), len(x)
     target = (x + _normal(random, count, n)).argsort(1).argsort(1)
     is_counted = _uniform(random, count, n) < 0.9

@@ -302,12 +302,9 @@ def _columns_of(group: ProcessGroup, payload: Tensor, routing: str) -> tuple[Ten
 
 
 def _own_columns(group: ProcessGroup, n: int, device: torch.device) -> Tensor:
-    """Return which of n columns of P this process has, (n,).
-
-    An even number of processes makes two teams, one for each half of the wires, as a kernel prepares tables
-    for a half. A team deals out stripes of columns in turn, as columns of the outer wires may take fewer
-    comparators.
-    """
+    """Return which of n columns of P this process has, (n,)."""
+    # An even number of processes makes two teams, one for each half of the wires, as a kernel prepares tables
+    # for a half. A team deals out stripes in turn, as columns of the outer wires may take fewer comparators.
     from torch.distributed import get_rank, get_world_size
 
     size: int = get_world_size(group)
