@@ -309,23 +309,24 @@ def _filter(
     check_mode(name, mode)
     check_nan(name, nan)
     box = _box(function, x.ndim, size, footprint, origin, axes)
+    count = box.values
     hidden = None if mask is None else check_mask(function, plain(function, mask, "mask"), x.shape)
     is_float = x.dtype.kind == "f"
     skips_nan = is_float and nan in ("ignore", "keep")
     may_miss = skips_nan or hidden is not None or mode == "shrink"
     if isinstance(selected, PlaceOfPercentile):
         place: PlaceOf = selected
-    elif selected is None or -box.values <= selected < box.values:
-        place = place_of(selected, box.values, may_miss and is_float)
+    elif selected is None or -count <= selected < count:
+        place = place_of(selected, count, may_miss and is_float)
     else:
         raise WindowError(
-            f"{name}: rank of a window of {box.values} values must be in {-box.values} … {box.values - 1}, "
+            f"{name}: rank of a window of {count} values must be in {-count} … {count - 1}, "
             f"0 the smallest, got {selected}"
         )
     # Means of float16 are rounded once, from float32.
     wide = x.astype(np.float32) if place is place_of_median and x.dtype == np.float16 else x
     outside = np.array(outside_of(name, NAMES[x.dtype], cval), wide.dtype)
-    least = least_of(name, min_count, box.values, may_miss)
+    least = least_of(name, min_count, count, may_miss)
     none = (np.array(np.nan, wide.dtype) if is_float else outside) if may_miss else None
     windows = Windows(
         box.sizes, box.before, box.gaps, MODES[mode], outside, place, mean, none, least, skips_nan, hidden

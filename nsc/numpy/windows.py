@@ -35,6 +35,7 @@ _WRITTEN = 1 << 22
 
 _tables = lru_cache(maxsize=64)(Tables.of)
 _fold = lru_cache(maxsize=64)(fold)
+_images = lru_cache(maxsize=64)(Images.of)
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _by_kernel(kernel: FilterFunction, x: Array, windows: Windows, threads: int)
         mask = None if windows.mask is None else np.ascontiguousarray(windows.mask)
         address = None if mask is None else mask.ctypes.data
         missing = Missing.of(windows.tables, address, windows.none.ctypes.data, windows.skips_nan)
-    images, outside = Images.of(x.shape, windows.folded), windows.outside.ctypes.data
+    images, outside = _images(x.shape, windows.folded), windows.outside.ctypes.data
     addresses = lying.ctypes.data, images, values.ctypes.data, windows.mode, outside
     do = partial(kernel.call, *addresses, missing, None)
     share_out(do, threads, parts_of(threads, x.nbytes * windows.values))
@@ -268,8 +269,9 @@ def windowed(
         threads: how many at most.
         peer: takes some of the array and its windows, and returns their results.
     """
-    if windows.values > MOST_VALUES and peer is by_numpy and not windows.is_extreme:
-        _warn(function, windows.values)
+    count = windows.values
+    if count > MOST_VALUES and peer is by_numpy and not windows.is_extreme:
+        _warn(function, count)
 
     def find() -> Kind[FilterFunction] | None:
         axes, shape, moved = _axes(x.shape, windows.sizes, windows.before), x.shape, windows
@@ -278,14 +280,14 @@ def windowed(
         window = moved.kernels()
         if window is None:
             return None
-        channels = Images.of(shape, moved.folded).channels
+        channels = _images(shape, moved.folded).channels
         name = "NumPy" if peer is by_numpy else "bottleneck"
         return filter_kind(window, NAMES[x.dtype], channels, windows.none is not None, name)
 
     return serve(
         find,
         x.size,
-        x.size * windows.values,
+        x.size * count,
         lambda kernel: _by_kernel(kernel, x, windows, threads) if kernel else peer(x, windows),
         lambda share: peer(some_of(x, share), windows.some(share)).size,
     )
