@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -258,6 +259,18 @@ def test_windows_without_a_kernel_are_filtered_with_a_warning():
         expected = ndimage.rank_filter(series, rank, 257, origin=origin)
         assert np.array_equal(exact.rank_filter(series, rank, 257, origin=origin), expected)
     assert np.array_equal(exact.maximum_filter(x, 17), ndimage.maximum_filter(x, 17))
+
+
+@pytest.mark.filterwarnings("ignore:.*NumPy sorts each window")
+def test_large_windows_take_little_memory():
+    """All windows of the first image would take 200 MB."""
+    x = np.random.default_rng(0).random((1, 200, 425))
+    tracemalloc.start()
+    found = exact.median_filter(x, (1, 17, 17))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 100e6
+    assert np.array_equal(found[0, 50:60], exact.median_filter(x[0, 40:70], 17)[10:20])
 
 
 @pytest.mark.parametrize("footprint", [disk(3), RING])

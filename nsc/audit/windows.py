@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,8 +17,9 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
 from nsc.compiler.windows.plan import MOST_ROWS
 from nsc.contract.manifest import NETWORK, FilterManifest
-from nsc.contract.windows import Folded, Mode, Window
-from nsc.runtime.exact.windows import FilterKernel, Images
+from nsc.contract.windows import Folded, Mode, PlaceOf, Tables, Window, place_of
+from nsc.join.on_demand import filter_kernel
+from nsc.runtime.exact.windows import FilterKernel, Images, Missing
 
 # The types of pixels that are checked: uint8 values are compared as they are, float32 values by keys. The
 # kernels of other types come from the same text.
@@ -30,7 +33,10 @@ _PADDING = {
     Mode.MIRROR: "reflect",
     Mode.CONSTANT: "constant",
     Mode.WRAP: "wrap",
+    Mode.SHRINK: "constant",
 }
+# Shares of the pixels that are missing: windows lack none, few or most.
+_MISSING = (0.0, 0.1, 0.8)
 # The pixel outside, for the mode constant.
 _OUTSIDE = 1
 
@@ -58,6 +64,7 @@ def _check(
         found = check_emitted(network, property_, [window.rank], {"windows": run}, budget)
         yield Check.of("windows", dtype, found["windows"])
         yield _check_images(kernel, window, dtype, channels=1)
+        yield _check_missing(window, dtype)
     yield _check_images(kernel, window, CHECKED[0], channels=3)
 
 
@@ -91,11 +98,13 @@ def _check_images(kernel: FilterKernel, window: Window, dtype: str, channels: in
     """Compare the filtered images of random numbers, their borders too, with sorted windows."""
     random, count, wrong = np.random.default_rng(0), 0, None
     lowest = 0 if np.dtype(dtype).kind == "u" else -50
-    for mode in _PADDING:
+    for mode in {*_PADDING} - {Mode.SHRINK}:
         for columns in _COLUMNS:
             shape = (2, window.folded.planes + 1, 11, columns, channels)
             images = random.integers(lowest, 50, shape).astype(dtype)
-            wanted = [_sorted_windows(each, window, mode) for each in np.moveaxis(images, -1, 0)]
+            wanted = [
+                _sorted_windows(each, window, mode)[..., window.rank] for each in np.moveaxis(images, -1, 0)
+            ]
             if (_filtered(kernel, window, images, mode) == np.stack(wanted, axis=-1)).all():
                 count += len(images)
             else:
@@ -104,18 +113,55 @@ def _check_images(kernel: FilterKernel, window: Window, dtype: str, channels: in
     return Check(part, dtype, count, "images, in every mode,", None, wrong)
 
 
-def _sorted_windows(images: npt.NDArray[Any], window: Window, mode: Mode) -> npt.NDArray[Any]:
-    """Return the results that define a filter: the value of a rank of each pixel's window."""
-    sizes = window.folded.shape
-    outside = {"constant_values": _OUTSIDE} if mode is Mode.CONSTANT else {}
+def _check_missing(window: Window, dtype: str) -> Check:
+    """Compare images that lack pixels, and whose windows are cut, with the numbers of each window in order.
+
+    The kernel is the one that a filter of the window uses where pixels may be missing.
+    """
+    random, wrong = np.random.default_rng(0), None
+    place = place_of(window.rank, window.values, dtype == "float32")
+    tables = Tables.of(place, window.values, 1)
+    kernel = filter_kernel(replace(window, ranks=tables.ranks))
+    none = np.array(np.nan if dtype == "float32" else 0, dtype)
+    for columns, share in itertools.product(_COLUMNS, _MISSING):
+        images = random.integers(0, 50, (2, window.folded.planes + 1, 11, columns, 1)).astype(dtype)
+        mask = random.random(images.shape) < share
+        missing = Missing.of(tables, mask.ctypes.data, none.ctypes.data, nan_is_missing=True)
+        found = _filtered(kernel, window, images, Mode.SHRINK, missing)
+        ordered = _sorted_windows(images[..., 0], window, Mode.SHRINK, mask[..., 0])
+        wanted = np.apply_along_axis(_result, -1, ordered, place, none).astype(dtype)
+        if not np.array_equal(found[..., 0], wanted, equal_nan=dtype == "float32"):
+            wrong = f"images of which {share:.0%} of the pixels are missing come out wrong"
+    return Check("missing pixels", dtype, 2 * len(_COLUMNS) * len(_MISSING), "images", None, wrong)
+
+
+def _result(ordered: npt.NDArray[Any], place_of_result: PlaceOf, none: npt.NDArray[Any]) -> Any:
+    """Return the result of a window, given in ascending order, NaN for what it lacks."""
+    numbers = ordered[ordered == ordered]
+    found = place_of_result(len(numbers)) if len(numbers) else None
+    return none if found is None else numbers[[found.low, found.high]].mean()
+
+
+def _sorted_windows(
+    images: npt.NDArray[Any], window: Window, mode: Mode, mask: npt.NDArray[Any] | None = None
+) -> npt.NDArray[Any]:
+    """Return each pixel's window in ascending order, with NaN for masked pixels and what is cut off."""
+    images = images if mask is None else np.where(mask, np.nan, images)
+    sizes, outside = window.folded.shape, {Mode.CONSTANT: _OUTSIDE, Mode.SHRINK: np.nan}
+    fixed = {"constant_values": outside[mode]} if mode in outside else {}
     around = [(0, 0), *((size // 2, size - 1 - size // 2) for size in sizes)]
-    padded = np.pad(images, around, _PADDING[mode], **outside)  # type: ignore[call-overload]
+    padded = np.pad(images, around, _PADDING[mode], **fixed)  # type: ignore[call-overload]
     windows = np.lib.stride_tricks.sliding_window_view(padded, sizes, axis=(1, 2, 3))
-    values = windows.reshape(*images.shape, -1)[..., [*window.places] or slice(None)]
-    return np.sort(values, axis=-1)[..., window.rank]
+    return np.sort(windows.reshape(*images.shape, -1)[..., [*window.places] or slice(None)], axis=-1)
 
 
-def _filtered(kernel: FilterKernel, window: Window, images: npt.NDArray[Any], mode: Mode) -> npt.NDArray[Any]:
+def _filtered(
+    kernel: FilterKernel,
+    window: Window,
+    images: npt.NDArray[Any],
+    mode: Mode,
+    missing: Missing | None = None,
+) -> npt.NDArray[Any]:
     """Return the filtered images (count, planes, rows, columns, channels)."""
     x, values = np.ascontiguousarray(images), np.empty_like(images, order="C")
     planes, rows, columns = window.folded.shape
@@ -123,6 +169,6 @@ def _filtered(kernel: FilterKernel, window: Window, images: npt.NDArray[Any], mo
     behind = 2 if columns == 1 else 1
     folded = Folded((planes, rows, columns), (planes // 2, rows // 2, columns // 2), behind)
     lying, outside = Images.of(x.shape, folded), np.array(_OUTSIDE, x.dtype)
-    call = kernel.function(x.dtype.name, lying.channels).call
-    call(x.ctypes.data, lying, values.ctypes.data, mode, outside.ctypes.data)
+    call = kernel.function(x.dtype.name, lying.channels, missing is not None).call
+    call(x.ctypes.data, lying, values.ctypes.data, mode, outside.ctypes.data, missing)
     return values

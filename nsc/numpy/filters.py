@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import wraps
 from importlib.util import find_spec
 from inspect import signature
 from typing import Any, ParamSpec
@@ -254,11 +255,17 @@ def percentile_filter(
 def _as_in(
     other: Callable[Arguments, Array],
 ) -> Callable[[Callable[..., Array]], Callable[Arguments, Array]]:
-    """Return a decorator that makes a filter public, with another filter's arguments."""
+    """Return a decorator that makes a filter public, with another filter's arguments and no others."""
+    known = signature(other)
 
     def decorate(function: Callable[..., Array]) -> Callable[Arguments, Array]:
-        function.__signature__ = signature(other)  # type: ignore[attr-defined]
-        return public(by_windows(_reach))(function)
+        @wraps(function)
+        def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> Array:
+            bound = known.bind(*arguments, **options)
+            return function(*bound.args, **bound.kwargs)
+
+        call.__signature__ = known  # type: ignore[attr-defined]
+        return public(by_windows(_reach))(call)
 
     return decorate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -156,21 +156,33 @@ def by_numpy(x: Array, windows: Windows) -> Array:
         if gone is not None and windows.none is not None:
             np.copyto(values, windows.none, where=_sums(~gone, windows.sizes) < windows.least)
         return values
-    values, box = np.empty(x.shape, x.dtype), math.prod(windows.sizes)
-    step = max(1, _WRITTEN // (x[0].size * box))
+    values, count = np.empty(x.shape, x.dtype), windows.values
 
     def rows_of(extended: Array) -> Array:
-        boxes = _boxes_of(extended, windows.sizes)[start : start + step].reshape(-1, box)
-        return boxes.copy() if windows.gaps is None else boxes[:, windows.gaps.reshape(-1)]
+        boxes = _boxes_of(extended, windows.sizes)[part]
+        rows: Array = boxes.copy() if windows.gaps is None else boxes[..., windows.gaps]
+        return rows.reshape(-1, count)
 
-    for start in range(0, len(x), step):
-        rows, result = rows_of(padded), values[start : start + step]
+    for part in _parts(x.shape, max(1, _WRITTEN // count)):
+        rows, result = rows_of(padded), values[part]
         if gone is None:
             rows.partition(rank, axis=-1)
             result[...] = rows[:, rank].reshape(result.shape)
         else:
             result[...] = _of_numbers(rows, rows_of(gone).sum(axis=-1), windows).reshape(result.shape)
     return values
+
+
+def _parts(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
+    """Yield parts of an array of about `most` values: some of the first axis, or parts of one of it."""
+    length, rest = shape[0], math.prod(shape[1:])
+    step = max(1, most // rest)
+    for start in range(0, length, step):
+        part = slice(start, start + step)
+        if rest <= most or len(shape) == 1:
+            yield (part,)
+        else:
+            yield from ((part, *others) for others in _parts(shape[1:], most))
 
 
 @np.errstate(all="ignore")

@@ -16,6 +16,7 @@ from nsc.contract.windows import MODES, MOST_CHANNELS, NO_RANK, Folded, PlaceOfR
 from nsc.errors import ToolchainError
 from nsc.join.on_demand import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
+from nsc.operators.samples import SIGNED
 from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.relaxed import dense
@@ -195,6 +196,10 @@ def by_windows(x: Tensor, windows: Windows) -> Tensor:
         return by_windows(x.to(torch.uint8), windows).to(torch.bool)
     if windows.tables is None:
         return select_rows(windows_of(x, windows), windows.window.rank)
+    if x.dtype in SIGNED:  # torch does not sort these; numbers of the other kind have the same order
+        least = torch.iinfo(SIGNED[x.dtype]).min
+        shifted = replace(windows, cval=windows.cval + least)
+        return (by_windows(x.view(SIGNED[x.dtype]) ^ least, shifted) ^ least).view(x.dtype)
     return _of_numbers(x, windows, windows.tables)
 
 

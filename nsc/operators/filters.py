@@ -239,10 +239,11 @@ def compile_filter(size: Any = None, rank: Any = None, *, footprint: Any = None)
 
 
 def _window_of(size: Any, rank: Any, footprint: Any) -> Window:
+    if (size is None) == (footprint is None):
+        found = "neither" if size is None else "both"
+        raise WindowError(f"give a window by size or by footprint, got {found}")
     if footprint is None:
         return Window.of(size, rank)
-    if size is not None:
-        raise WindowError("give a window by size or by footprint, got both")
     try:
         places = torch.as_tensor(footprint).bool()
     except (TypeError, ValueError, RuntimeError) as error:

@@ -356,7 +356,7 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = No
 
 
 # Dtypes that torch does not gather, and dtypes of as many bits that it gathers.
-_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 # The most places for which a table is kept: it has a row for each count.
 _TABLE = 256
 
@@ -394,7 +394,7 @@ def _with_columns(entries: Tensor, columns: int) -> Tensor:
 
 def gathered(tensor: Tensor, index: Tensor, axis: int = -1) -> Tensor:
     """Return what torch.gather returns, for every dtype."""
-    signed = _SIGNED.get(tensor.dtype)
+    signed = SIGNED.get(tensor.dtype)
     if signed is None:
         return tensor.gather(axis, index)
     return tensor.view(signed).gather(axis, index).view(tensor.dtype)

@@ -21,7 +21,7 @@ from nsc.audit.windows import filter_claim
 from nsc.cli.main import main
 from nsc.contract.manifest import read_files
 from nsc.join.budget import budget_of
-from nsc.join.on_demand import exact_kernel
+from nsc.join.on_demand import compiled_filter, exact_kernel, filter_kernel
 from nsc.runtime.relaxed import kernel
 
 pytestmark = pytest.mark.slow("wrong kernels are built")
@@ -123,6 +123,16 @@ MUTANTS = {
         "const int64_t x = register_at<Key>(«at», width);",
         "0",
     ),
+    "uint8, missing pixels: images": (
+        "windows/missing.h",
+        "const int64_t low = «missing.low[count]», high",
+        "missing.low[0]",
+    ),
+    "float32, missing pixels: images": (
+        "windows/missing.h",
+        "high = «missing.high[count]»;",
+        "missing.low[count]",
+    ),
     "uint8, images: images of 3 columns in mode mirror": (
         "windows/modes.h",
         "at < length ? at : «2 * length - 2 - at»;",
@@ -185,7 +195,8 @@ def refusal(tmp_path, monkeypatch):
     monkeypatch.setattr(library, "text", mutated)
     monkeypatch.setattr(laws, "_by_reference", computed_once(laws._by_reference))
     monkeypatch.setattr(kernel, "_kernels", {})
-    exact_kernel.cache_clear()
+    for kept in (exact_kernel, filter_kernel, compiled_filter):
+        kept.cache_clear()
     for name, line in PACKAGES.items():
         result = CliRunner().invoke(main, [*line.split(), "--name", name, "--out", str(tmp_path)])
         assert result.exit_code == 0, result.output or result.exception
@@ -200,7 +211,8 @@ def refusal(tmp_path, monkeypatch):
     torch.set_num_threads(1)  # for few wires, threads wait for each other
     yield verify
     torch.set_num_threads(threads)
-    exact_kernel.cache_clear()
+    for kept in (exact_kernel, filter_kernel, compiled_filter):
+        kept.cache_clear()
 
 
 def test_each_check_refuses_its_mutant(refusal):

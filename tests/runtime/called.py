@@ -247,6 +247,9 @@ def _filter() -> list[Call]:
     return [
         Call("Filter.__call__", nsc.compile_filter(2, 2), lambda op, x: op(x)),
         Call("Filter.__call__", nsc.compile_filter((1, 3), 0), lambda op, x: op(x, "constant", 0.25, (0, 1))),
+        Call(
+            "Filter.__call__", nsc.compile_filter(footprint=[[1, 0, 1, 1]]), lambda op, x: op(x, mask=some(x))
+        ),
     ]
 
 
@@ -276,6 +279,7 @@ def _filter_layers() -> list[Call]:
     return [
         Call("RankFilter2d", RankFilter2d((1, 2), 0, origin=(0, -1)), lambda layer, x: layer(x)),
         Call("MedianFilter2d", MedianFilter2d((1, 3), "mirror"), lambda layer, x: layer(x)),
+        Call("MedianFilter2d", MedianFilter2d((1, 3), "shrink", nan="keep"), lambda layer, x: layer(x)),
     ]
 
 

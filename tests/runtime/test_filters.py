@@ -248,6 +248,36 @@ def test_the_gradient_goes_to_the_pixel_that_has_the_value(mode):
     assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1, (1, -1)), last)
 
 
+@pytest.mark.parametrize("nan", ["propagate", "ignore", "keep"])
+def test_gradients_of_windows_that_lack_values(nan):
+    """They do not depend on what is missing, and are the derivatives of what is returned."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(4, 5, dtype=torch.float64, generator=generator).requires_grad_()
+    mask = torch.rand(x.shape, generator=generator) < 0.3
+    for options in ({"mode": "shrink"}, {"mode": "nearest", "mask": mask}):
+        rule = functools.partial(filter_of(3), nan=nan, **options)
+        assert torch.autograd.gradcheck(rule, x)
+        assert torch.autograd.gradgradcheck(rule, x)
+    hidden = x.detach().masked_fill(mask, 1e300)
+    found, expected = (filter_of(3)(each, nan="ignore", mask=mask) for each in (hidden, x))
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [str(dtype).removeprefix("torch.") for dtype in DTYPE_NAMES])
+def test_windows_that_lack_values_in_any_dtype(dtype):
+    """By a kernel, and written out in a transform."""
+    x, median = torch.from_numpy(images((9, 20), "int16", 0)).abs().to(getattr(torch, dtype)), filter_of(3)
+    mask = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)) < 0.4
+    for nan in ("ignore", "keep"):
+        found = median(x, "shrink", 1, nan=nan, mask=mask, min_count=3)
+        written = torch.func.vmap(
+            lambda x, mask, nan=nan: median(x, "shrink", 1, nan=nan, mask=mask, min_count=3)
+        )(x[None], mask[None])[0]
+        assert found.dtype == x.dtype
+        assert torch.equal(found.isnan(), written.isnan())
+        assert torch.equal(found[~found.isnan()], written[~written.isnan()])
+
+
 def test_the_gradient_of_ties_goes_to_the_first():
     x = torch.ones(1, 4, requires_grad=True)
     filter_of("1x3")(x, "constant", 1.0).sum().backward()
