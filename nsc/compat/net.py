@@ -105,8 +105,15 @@ class Net(torch.nn.Module):
             raise OperandError(
                 f"{own}: vectors are on {vectors.device}, the network is for the CPU: add device='cuda'"
             )
-        relaxation, real = (self.distribution, self.art_lambda), real_of(vectors)
-        return operator_of(self._network, self._name, *relaxation, real, vectors.device.type, self._top)
+        return operator_of(
+            self._network,
+            self._name,
+            self.distribution,
+            self.art_lambda,
+            real_of(vectors),
+            vectors.device.type,
+            self._top,
+        )
 
 
 def _device(device: object) -> str:

@@ -109,7 +109,7 @@ def filter_images(x: Tensor, windows: Windows) -> Tensor:
 def spread(is_nan: Tensor, windows: Windows) -> Tensor:
     """Return whether the window around each pixel has a NaN, within the image or outside."""
     window = replace(windows.window, ranks=(windows.window.values - 1,))
-    outside = windows.cval != windows.cval
+    outside = int(windows.cval != windows.cval)
     tables = Tables.of(PlaceOfRank(-1), window.values, 1) if windows.mode == "shrink" else None
     return filter_images(is_nan, Windows(window.key, window, windows.origin, windows.mode, outside, tables))
 
@@ -208,7 +208,7 @@ def _of_numbers(x: Tensor, windows: Windows, tables: Tables) -> Tensor:
     is_gone = x.isnan() if windows.skips_nan else torch.zeros_like(x, dtype=torch.bool)
     is_gone = is_gone if windows.mask is None else is_gone | windows.mask
     outside = windows.mode == "shrink" or (windows.skips_nan and windows.cval != windows.cval)
-    gone = windows_of(is_gone, replace(windows, cval=outside))
+    gone = windows_of(is_gone, replace(windows, cval=int(outside)))
     most = math.nan if x.is_floating_point() else torch.iinfo(x.dtype).max
     # Missing values come last.
     values = windows_of(x, windows).masked_fill(gone, most).sort(dim=-1, stable=True).values
