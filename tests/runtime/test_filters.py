@@ -353,6 +353,10 @@ def test_layers():
         (lambda: nsc.numpy.rank_filter(np.zeros(3), 3, 3), WindowError, "-3 … 2"),
         (lambda: nsc.compile_filter((2, 3)), WindowError, "mean of ranks 2 and 3.* say rank=2 or rank=3"),
         (lambda: MedianFilter2d(4), WindowError, "mean of ranks 7 and 8"),
+        (lambda: MedianFilter2d(), WindowError, "by size or by footprint, got neither"),
+        (lambda: nsc.compile_filter(3, footprint=[[1]]), WindowError, "got both"),
+        (lambda: nsc.compile_filter(footprint=[[0, 0]]), WindowError, "one place or more, got 0 places"),
+        (lambda: nsc.numpy.minimum_filter(np.zeros(3), 3, "wrap", 0, 0, [1]), TypeError, "positional"),
         (lambda: nsc.load("generated"), PackageError, "no package"),
     ],
 )
