@@ -74,7 +74,7 @@ def _options_label(request: Request) -> str:
         words.append(f"art_{re.sub(r'[^0-9e]', '_', repr(relaxation.art_lambda).removesuffix('.0'))}")
     if relaxation.error_free:
         words.append("error_free")
-    if request.dtypes != ("float32",) and not request.is_header:  # a header names functions by types
+    if request.dtypes != ("float32",) and request.language is None:  # a header names functions by types
         words += request.dtypes
     return "_".join(words)
 
@@ -86,7 +86,7 @@ def command(request: Request, name: str) -> str:
     of the machine reaches the generated text.
     """
     family = request.network if is_family(request.network) else None
-    kind = "header" if request.is_header else "compile"
+    kind = "compile" if request.language is None else f"emit {request.language}"
     words = [f"nsc {kind}", f"{family} --n {request.n}" if family else "network.json"]
     if request.window is not None:
         words[1] = _size(request.window)
@@ -101,7 +101,7 @@ def command(request: Request, name: str) -> str:
         words.append("--error-free")
     if request.dtypes != ("float32",):
         words.append(f"--dtype {','.join(request.dtypes)}")
-    if request.targets != ("cpu",) and not request.is_header:
+    if request.targets != ("cpu",) and request.language is None:
         words.append(f"--target {','.join(request.targets)}")
     if request.select is not None:
         words.append(request.select.option)

@@ -166,13 +166,12 @@ def _mark_importable(folder: Path) -> None:
         marker.write_text('"""Operators that nsc compiled."""\n', encoding="utf-8")
 
 
-def write_file(name: str, text: str, folder: Path) -> Path:
-    """Write one file, a C header or a deployed source, as `write` writes a package.
+def write_file(place: Path, text: str) -> Path:
+    """Write one file, a text in a language or a deployed source, as `write` writes a package.
 
     Args:
-        name: of the file.
-        text: its first line begins with its name, its third says "Made by: nsc".
-        folder: made if it is not there.
+        place: the file; its folder is made if it is not there.
+        text: its first line begins with its file's name, its third says "Made by: nsc".
 
     Returns:
         The file.
@@ -180,39 +179,32 @@ def write_file(name: str, text: str, folder: Path) -> Path:
     Raises:
         LoweringError: the file cannot be written, or it exists and nsc did not write it.
     """
-    place = folder / name
-    check_file(name, text, folder)
-    if place.exists() and not replaces_file(name, text, folder):
+    check_file(place, text)
+    if place.exists() and not replaces_file(place, text):
         return place
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, text)
     except OSError as error:
-        raise LoweringError(f"cannot write the {_noun(place)} to {place}: {error}") from None
+        raise LoweringError(f"cannot write {place}: {error}") from None
     return place
 
 
-def replaces_file(name: str, text: str, folder: Path) -> bool:
-    """Say whether folder/NAME holds something else than the text, which writing it would replace."""
-    place = folder / name
+def replaces_file(place: Path, text: str) -> bool:
+    """Say whether a file holds something else than the text, which writing it would replace."""
     try:
         return place.read_bytes() != text.encode()
     except OSError:
         return os.path.lexists(place)
 
 
-def check_file(name: str, text: str, folder: Path) -> None:
-    """Raise LoweringError if folder/NAME exists and nsc did not write it."""
-    place = folder / name
-    if replaces_file(name, text, folder) and not _is_ours(place):
+def check_file(place: Path, text: str) -> None:
+    """Raise LoweringError if a file exists and nsc did not write it."""
+    if replaces_file(place, text) and not _is_ours(place):
         raise LoweringError(
-            f"{place} exists and is no {_noun(place)} that nsc wrote: choose another {argument('name')} or "
+            f"{place} exists and is no text that nsc wrote: choose another {argument('name')} or "
             f"{argument('folder')}"
         )
-
-
-def _noun(place: Path) -> str:
-    return "header" if place.suffix == ".h" else "source"
 
 
 def _is_ours(place: Path) -> bool:
@@ -225,6 +217,6 @@ def _is_ours(place: Path) -> bool:
     return (
         not place.is_symlink()
         and len(begin) > 3
-        and begin[0].lstrip("/* ").startswith(f"{place.name}: ")
-        and begin[2].lstrip("/* ").startswith("Made by: nsc ")
+        and begin[0].lstrip("/*- ").startswith(f"{place.stem}.")
+        and begin[2].lstrip("/*- ").startswith("Made by: nsc ")
     )

@@ -26,9 +26,9 @@ class Request:
     Args:
         network, n, format, index_base: the network, as `describe` takes it.
         relaxation: how comparators are softened.
-        dtypes: arithmetic types to compile for, keys of REALS; for a C header types of values, keys of
-            C_TYPES.
-        targets: what machines to compile for, keys of TARGETS; a C header is for all.
+        dtypes: arithmetic types to compile for, keys of REALS; for a text in a language types of values, keys
+            of C_TYPES.
+        targets: what machines to compile for, keys of TARGETS; a text in a language is for all.
         name: the package's name; None: `naming.default_name`.
         unproved: whether a network that no exact method settled is accepted.
         version: the version of nsc, for headers.
@@ -36,8 +36,8 @@ class Request:
         wires: the wires that carry what is selected, as `Selection.property_of` takes them.
         remove_redundant: whether comparators that exact results do not need are removed, which changes soft
             values.
-        is_header: whether a C header is compiled, not a package.
-        window: rows and columns of the pixels that a header's network selects from; None: any values.
+        language: what `nsc emit` writes, a key of LANGUAGES; None: a package.
+        window: rows and columns of the pixels that an emitted network selects from; None: any values.
         single_file: whether kernels' sources have the kernel library in them, instead of including it.
         straight_line: comparators that get straight-line code in CUDA; fewer build sooner and compute the
             same values.
@@ -61,7 +61,7 @@ class Request:
     select: Selection | None = None
     wires: Sequence[int] | None = None
     remove_redundant: bool = False
-    is_header: bool = False
+    language: str | None = None
     window: tuple[int, int] | None = None
     single_file: bool = False
     straight_line: int = STRAIGHT_LINE
@@ -75,7 +75,7 @@ class Request:
             value = getattr(self, name)
             if not isinstance(value, bool):
                 object.__setattr__(self, name, flag(name, value, LoweringError))
-        for name, known in (("dtypes", C_TYPES if self.is_header else REALS), ("targets", TARGETS)):
+        for name, known in (("dtypes", REALS if self.language is None else C_TYPES), ("targets", TARGETS)):
             object.__setattr__(self, name, _some_of(name, getattr(self, name), known))
         if self.name is not None:
             check_name(self.name)

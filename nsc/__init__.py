@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
     from nsc.deploying import deploy
-    from nsc.networks import c_header, network, optimize, records
+    from nsc.networks import emit, network, optimize, records
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load
     from nsc.operators.operator import Operator
@@ -61,7 +61,7 @@ _HOMES = {
     "nsc.compiler.selection": ("Selection", "median", "ranks", "top_k"),
     "nsc.compiler.verify": ("Proof", "Verdict"),
     "nsc.deploying": ("deploy",),
-    "nsc.networks": ("c_header", "network", "optimize", "records"),
+    "nsc.networks": ("emit", "network", "optimize", "records"),
     "nsc.operators.filters": ("Filter", "compile_filter"),
     "nsc.operators.loading": ("load",),
     "nsc.operators.operator": ("Operator",),
@@ -101,13 +101,13 @@ __all__ = [
     "Verdict",
     "VerificationError",
     "WindowError",
-    "c_header",
     "compat",
     "compile",
     "compile_filter",
     "compile_sizes",
     "deploy",
     "draw",
+    "emit",
     "load",
     "median",
     "network",

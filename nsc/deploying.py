@@ -59,7 +59,7 @@ def deploy(model: ExportedProgram | Operator, file: str | Path) -> Path:
             f"a deployed source is a file NAME.cpp, NAME of letters, digits and _, got {place.name!r}"
         )
     text = deployed_source(place.stem, "nsc.deploy", _kernels_of(model))
-    return write_file(place.name, text, place.parent)
+    return write_file(place, text)
 
 
 def _kernels_of(model: object) -> dict[Kernel | FilterKernel, list[str]]:

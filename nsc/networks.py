@@ -1,4 +1,4 @@
-"""Functions for networks, without torch: read one, list the best, shrink one, write one in C."""
+"""Functions for networks, without torch: read, list, shrink, and write them in other languages."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from nsc.arguments import names
 from nsc.compiler import families
 from nsc.compiler.describe import Named, describe
 from nsc.compiler.driver import prove
+from nsc.compiler.emit import compile_emitted
 from nsc.compiler.families import KINDS, Found, found
-from nsc.compiler.header import compile_header
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import MOST_RECORDED, Optimized
 from nsc.compiler.optimize import optimize as optimize_network
@@ -21,7 +21,7 @@ from nsc.join.budget import MAX_MEMORY, budget_of
 from nsc.version import VERSION
 from nsc.wording import argument
 
-__all__ = ["c_header", "network", "optimize", "records"]
+__all__ = ["emit", "network", "optimize", "records"]
 
 
 def network(
@@ -107,7 +107,8 @@ def proved_and_optimized(network: Network, property_: Property, budget: Budget) 
     return optimize_network(network, property_, budget)
 
 
-def c_header(
+def emit(
+    language: str,
     network: Named,
     n: int | None = None,
     *,
@@ -122,19 +123,22 @@ def c_header(
     max_memory: int = MAX_MEMORY,
     time_limit: float | None = None,
 ) -> str:
-    """Prove a network and return a C header whose functions sort, or select, exactly.
+    """Prove a network and return a text in a language, whose functions or circuit sort or select exactly.
 
     Args:
+        language: one of c.
         network, n, select, wires, remove_redundant, unproved, format, index_base, max_memory, time_limit: as
             in `compile`.
-        dtypes: types of values, one or several: float64, float32, int64, int32, int16, int8, uint64, uint32,
-            uint16 and uint8.
-        name: how the functions begin; None: the default name of a package of this network.
+        dtypes: for C the types of values, one or several: float64, float32, int64, int32, int16, int8,
+            uint64, uint32, uint16 and uint8.
+        name: how the functions begin, or the name of the circuit; None: the default name of a package of
+            this network.
 
     Raises:
         The errors of `compile`.
+        LoweringError: an unknown language, or an option that it does not have.
 
-    >>> text = c_header("best", 16, dtypes=("int32", "float32"))
+    >>> text = emit("c", "best", 16, dtypes=("int32", "float32"))
     >>> "void best_16_int32(const int32_t *x, int32_t *values)" in text
     True
     """
@@ -150,6 +154,6 @@ def c_header(
         select=select,
         wires=wires,
         remove_redundant=remove_redundant,
-        is_header=True,
+        language=language,
     )
-    return compile_header(request, budget_of(max_memory, time_limit)).text
+    return compile_emitted(request, budget_of(max_memory, time_limit)).text

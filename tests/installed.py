@@ -31,7 +31,7 @@ COMMANDS = (
     ("compile bitonic --n 8", "bitonic_8"),
     ("verify generated/bitonic_8", "come out right"),
     ("filter 3x3 --median", "median_3x3"),
-    ("header best --n 4", "best_4.h"),
+    ("emit c best --n 4", "best_4.h"),
     ("draw bitonic --n 8 -o eight.html", "eight.html"),
 )
 

@@ -5,7 +5,7 @@ inputs comes first, then the cheapest exact method that applies (`ladder`). A pr
 network's canonical form, so it holds in every format and layering. Nobody needs to trust the prover: a
 certificate has the steps of a method, of few kinds, and a checker can follow each step from the text alone.
 
-Commands, `nsc.verify` and `nsc.c_header` prove anew. Operators and filters keep their proofs in the folder
+Commands, `nsc.verify` and `nsc.emit` prove anew. Operators and filters keep their proofs in the folder
 of the build cache (`saved`), because every process would pay for them. A kept proof is trusted as much as
 the libraries beside it: whoever can write there can run code in the process.
 """

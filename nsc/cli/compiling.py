@@ -1,4 +1,4 @@
-"""nsc compile, filter, header and engine: they prove, write and build."""
+"""nsc compile, filter and engine: they prove, write and build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from nsc.cli.outputs import Output, beside, certificate_option, check_json, output_at
+from nsc.cli.outputs import Output, beside, certificate_option, check_json
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     Limits,
@@ -26,19 +26,19 @@ from nsc.cli.shared import (
     relaxation_options,
     remove_redundant_option,
     result_options,
+    say_proof,
     selection_options,
     unproved_option,
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import compile_network
-from nsc.compiler.header import compile_header
-from nsc.compiler.package import Package, check_file, replaces, replaces_file, write, write_file
+from nsc.compiler.package import Package, check_file, replaces, write, write_file
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
-from nsc.compiler.verify import CERTIFICATE_DIGEST, Proof
+from nsc.compiler.verify import CERTIFICATE_DIGEST
 from nsc.compiler.windows.compiling import compile_filter
-from nsc.contract.exact import C_TYPES, ELEMENTS
+from nsc.contract.exact import ELEMENTS
 from nsc.contract.manifest import Manifest
 from nsc.contract.targets import TARGETS
 from nsc.contract.windows import Window
@@ -153,7 +153,7 @@ def compile_command(
         return
     with beside(certificate_file):
         click.echo(f"{written.place}: {compiled.network.counts}")
-        _say_proof(compiled.proof)
+        say_proof(compiled.proof)
         if compiled.proof.certificate:
             click.echo(f"{CERTIFICATE_DIGEST}: {compiled.proof.certificate}")
         if "cuda" in request.targets and not architectures:
@@ -220,68 +220,9 @@ def filter_command(
         f"shared with neighbours, {compiled.operations:g} minima and maxima a pixel, not "
         f"{compiled.whole_operations}"
     )
-    _say_proof(compiled.proofs[0])
+    say_proof(compiled.proofs[0])
     built = f"built for {', '.join(dtypes)}" if dtypes else "written, built on first use"
     written.say(built, seconds, result.verbose)
-
-
-@click.command("header")
-@network_options
-@selection_options
-@wires_option
-@remove_redundant_option
-@dtype_option(C_TYPES, "Types of values: {}.", default=("float32",))
-@result_options
-@limit_options
-@unproved_option
-def header_command(source: Source, result: ResultOptions, limits: Limits, **options: Any) -> None:
-    """Prove a network and write C functions that sort or select exactly, without dependencies, to OUT/NAME.h.
-
-    OUT is a folder, or the file itself if it ends in .h; - is standard output.
-
-    With --top-k, --median or --ranks only these values are stored. --wires names the wires on which a network
-    file leaves these values. A window such as 3x3 in the place of NETWORK, with --median or --rank R, gives
-    the functions of a filter of images.
-
-    --dtype takes one value, several with commas, or is repeated.
-    """
-    output, name = output_at(result.folder, "a header"), result.name
-    check_json(result.as_json, output, "header")
-    file = output.path
-    if file is not None and file.suffix == ".h":
-        if name not in (None, file.stem):
-            raise click.UsageError(f"the header is named twice, {file} and --name {name}: name it once")
-        output, name = Output(file.parent, output.format), file.stem
-    start = time.perf_counter()
-    with reporting(result.verbose) as progress:
-        request = source.request(progress, name=name, is_header=True, **options)
-        compiled = compile_header(request, limits.budget(progress))
-        if output.path is None:
-            click.echo(output.write(compiled.text.encode()), nl=False)
-            return
-        progress.phase("write")
-        written = f"{compiled.name}.h"
-        replaced = replaces_file(written, compiled.text, output.path)
-        place = write_file(written, compiled.text, output.path)
-    seconds = time.perf_counter() - start
-    if result.as_json:
-        facts = {
-            "name": compiled.name,
-            "header": str(place),
-            "replaced": replaced,
-            **counts_of(compiled.network),
-            "proof": compiled.proof.facts(),
-            "dtypes": request.dtypes,
-            "seconds": round(seconds, 3),
-        }
-        click.echo(json.dumps(facts, indent=1))
-        return
-    click.echo(f"{place}: {compiled.network.counts}")
-    _say_proof(compiled.proof)
-    if replaced:
-        click.echo(f"replaced: {place} held another header")
-    call = f"{compiled.name}_{request.dtypes[0]}(x, values)"
-    click.echo(f'written, in {seconds:.2f} s; use it with: #include "{place.name}" and {call}')
 
 
 @click.command("engine")
@@ -320,7 +261,7 @@ class _Written:
     ) -> _Written:
         """Write a package, and beside it its deployed source, which is given as a name and a text."""
         replaced, place = replaces(package, folder), write(package, folder)
-        beside = None if deployed is None else write_file(*deployed, folder)
+        beside = None if deployed is None else write_file(folder / deployed[0], deployed[1])
         return cls(place, replaced, beside, artifacts)
 
     @property
@@ -359,12 +300,8 @@ def _deployed(
     """Return the name and the text of a package's deployed source, if the folder has room for it."""
     stem = f"{manifest.name}_torch"
     name, text = f"{stem}.cpp", deployed_source(stem, f"{manifest.command} --deploy", {kernel: dtypes})
-    check_file(name, text, folder)
+    check_file(folder / name, text)
     return name, text
-
-
-def _say_proof(proof: Proof) -> None:
-    click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
 
 
 def how_to_use(place: Path) -> str:

@@ -13,10 +13,11 @@ from typing import Any
 import click
 
 from nsc.cli.caching import cache_command
-from nsc.cli.compiling import compile_command, engine_command, filter_command, header_command
+from nsc.cli.compiling import compile_command, engine_command, filter_command
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.doctor import doctor_command
 from nsc.cli.drawing import draw_command
+from nsc.cli.emitting import emit_command
 from nsc.cli.interrupts import INTERRUPTED, raise_instead
 from nsc.cli.searching import search_command
 from nsc.cli.shared import EXIT_CODES
@@ -110,7 +111,7 @@ for _command in (
     compile_command,
     engine_command,
     filter_command,
-    header_command,
+    emit_command,
     verify_command,
     convert_command,
     optimize_command,

@@ -19,7 +19,7 @@ from nsc.compiler import selection
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
+from nsc.compiler.verify import FORMS, Budget, Proof, Property, Verdict, parse
 from nsc.contract.interface import REALS
 from nsc.join.budget import MAX_MEMORY, budget_of
 
@@ -276,3 +276,8 @@ def counts_of(network: Network) -> dict[str, object]:
         "depth": network.depth,
         "network": network.digest,
     }
+
+
+def say_proof(proof: Proof) -> None:
+    """Print what is proved of a network, and how."""
+    click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")

@@ -14,9 +14,9 @@ from nsc import library
 from nsc.arguments import real
 from nsc.compiler.describe import describe, is_family
 from nsc.compiler.driver import scheduled_network
+from nsc.compiler.emit import emitted
 from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest, summary_of
 from nsc.compiler.formats import FORMATS, writable, write_network
-from nsc.compiler.header import render_header
 from nsc.compiler.naming import package_name, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.passes import live_halves, relayer, restrict
@@ -288,10 +288,10 @@ def _formats(network: Network, name: str) -> Iterator[Facts]:
 def _sources(request: Request, scheduled: Schedule, outcome: Proof, name: str) -> Iterator[Facts]:
     is_proved = outcome.verdict is Verdict.PROVED
     request = replace(request, unproved=not is_proved)
-    plain = replace(request, is_header=True, relaxation=Relaxation())
+    plain = replace(request, language="c", relaxation=Relaxation())
     files = render(request, scheduled, outcome).files
     for language, file, text in (
-        ("C", f"{name}.h", render_header(plain, scheduled, outcome).text),
+        ("C", f"{name}.h", emitted(plain, scheduled, outcome).text),
         ("C++", f"{name}.cpp", files[f"{name}.cpp"]),
         ("CUDA", f"{name}.cu", files[f"{name}.cu"]),
         ("Python", "__init__.py", files["__init__.py"]),

@@ -14,8 +14,7 @@ import pytest
 from programs import FORMS, TRACER, build, every, lanes, load, run, source, source_of_counts, write
 
 import nsc
-from nsc.compiler import header as c
-from nsc.compiler.header import compile_header
+from nsc.compiler.emit import c, compile_emitted
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
 from nsc.contract.exact import C_TYPES
@@ -61,8 +60,8 @@ def header(name, types=TYPES):
     with pytest.MonkeyPatch.context() as patch:
         if name in FORCED:
             patch.setattr(c, "STRAIGHT_LINE", 0)
-        request = Request(*network, select=select, is_header=True, dtypes=types, name=name)
-        text = compile_header(request).text
+        request = Request(*network, select=select, language="c", dtypes=types, name=name)
+        text = compile_emitted(request).text
     assert ("uint16_t " in text and f"{name}_comparators[]" in text) == name.startswith("table")
     return text
 
@@ -330,12 +329,12 @@ void f_five_one_int32(const int32_t *x, size_t count, size_t stride, int32_t *va
 )
 def test_bad_arguments_are_refused(options, message):
     with pytest.raises(LoweringError, match=message):
-        nsc.c_header("best", 4, **options)
+        nsc.emit("c", "best", 4, **options)
 
 
 def test_a_network_that_does_not_sort_has_no_header():
     with pytest.raises(VerificationError, match="does not sort"):
-        nsc.c_header([(0, 1)], 3)
+        nsc.emit("c", [(0, 1)], 3)
 
 
 def test_golden_text(golden):
@@ -347,7 +346,7 @@ def test_golden_text(golden):
 def test_a_window_filters_every_image(size, select, tmp_path):
     """Images with fewer rows or columns than the window have no results."""
     rows, columns = size
-    text = nsc.c_header(f"{rows}x{columns}", select=select, dtypes=("uint8", "float32"), name="window")
+    text = nsc.emit("c", f"{rows}x{columns}", select=select, dtypes=("uint8", "float32"), name="window")
     signature = "void f_{0}(const {1} *x, size_t r, size_t c, size_t s, {1} *v, size_t t)"
     call = "{{ window_image_{0}(x, r, c, s, v, t); }}"
     lines = [
@@ -373,7 +372,7 @@ def test_a_window_filters_every_image(size, select, tmp_path):
 
 
 def test_a_header_says_what_is_there():
-    one, some = nsc.c_header("best", 9, select=median()), nsc.c_header("best", 9, select=ranks(3, 4))
+    one, some = nsc.emit("c", "best", 9, select=median()), nsc.emit("c", "best", 9, select=ranks(3, 4))
     for text in (
         "Its result is the value of rank 4; 0 is the smallest.",
         "value w is x[w], the result is values[0].",
@@ -384,13 +383,13 @@ def test_a_header_says_what_is_there():
         assert text in one, text
     assert "Its results are the values of ranks 3, 4; 0 is the smallest." in some
     assert "its result r is values[s * 2 + r]" in some
-    window = nsc.c_header("3x3", select=median())
+    window = nsc.emit("c", "3x3", select=median())
     assert window.startswith("/* median_3x3.h: exact selection of the median of 3x3 pixels, ")
-    assert "Made by: nsc header 3x3 --median\n" in window
+    assert "Made by: nsc emit c 3x3 --median\n" in window
     assert "_image_" not in one
 
 
 @pytest.mark.parametrize("select", [None, top_k(2), ranks(1, 2)])
 def test_a_window_selects_one_value(select):
     with pytest.raises(LoweringError, match="say which value of 3x3 pixels is selected: median=True"):
-        nsc.c_header("3x3", select=select)
+        nsc.emit("c", "3x3", select=select)

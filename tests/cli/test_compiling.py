@@ -1,4 +1,4 @@
-"""nsc compile and nsc header: a result that is not what its command, output or JSON says."""
+"""nsc compile and nsc emit c: a result that is not what its command, output or JSON says."""
 
 import json
 import re
@@ -145,13 +145,13 @@ def test_a_deployed_source_lies_beside_its_package():
     before = paths()
     _, err = call("compile", "bitonic", "--n", 4, "--name", "bitonic_4", "--deploy", "--out", ".", code=2)
     assert err.startswith(
-        "nsc: bitonic_4_torch.cpp exists and is no source that nsc wrote: choose another --name"
+        "nsc: bitonic_4_torch.cpp exists and is no text that nsc wrote: choose another --name"
     )
     assert (file.read_text(encoding="utf-8"), paths()) == ("// mine", before)
 
 
 def test_header_writes_a_c_header_and_says_how_to_use_it():
-    line = "header best --n 5 --dtype int32,uint8"
+    line = "emit c best --n 5 --dtype int32,uint8"
     out, err = call(*line.split(), "--out", "include")
     first, proof, last = out.splitlines()
     assert first == "include/best_5.h: 5 wires, 9 comparators, 5 layers"
@@ -159,29 +159,29 @@ def test_header_writes_a_c_header_and_says_how_to_use_it():
     assert last.endswith('use it with: #include "best_5.h" and best_5_int32(x, values)')
     assert (err, paths()) == ("", ["include", "include/best_5.h"])
     text = Path("include/best_5.h").read_text(encoding="utf-8")
-    assert text == nsc.c_header("best", 5, dtypes=["uint8", "int32"])
+    assert text == nsc.emit("c", "best", 5, dtypes=["uint8", "int32"])
     assert f" * Made by: nsc {line}\n" in text
     assert " * Proof:   sorts every input, by exhaustion: " in text
 
 
 def test_a_c_header_prints_json_and_says_what_it_replaced():
-    line = "header odd_even --n 3 --json --median --out ."
+    line = "emit c odd_even --n 3 --json --median --out ."
     facts = json.loads(call(*line.split())[0])
-    assert (facts["name"], facts["header"]) == ("odd_even_3_median", "odd_even_3_median.h")
+    assert (facts["name"], facts["file"]) == ("odd_even_3_median", "odd_even_3_median.h")
     assert (facts["dtypes"], facts["replaced"]) == (["float32"], False)
     assert (facts["n"], facts["proof"]["property"]) == (3, "median")
-    stamp = Path(facts["header"]).stat().st_mtime_ns
+    stamp = Path(facts["file"]).stat().st_mtime_ns
     assert json.loads(call(*line.split())[0])["replaced"] is False
-    assert Path(facts["header"]).stat().st_mtime_ns == stamp
+    assert Path(facts["file"]).stat().st_mtime_ns == stamp
     assert json.loads(call(*line.split(), "--dtype", "int8")[0])["replaced"] is True
-    text = Path(facts["header"]).read_text(encoding="utf-8")
+    text = Path(facts["file"]).read_text(encoding="utf-8")
     command = re.search(r"Made by: nsc (.*)", text)[1]
     call(*command.split(), "--out", "again")
-    assert Path("again", facts["header"]).read_text(encoding="utf-8") == text
+    assert Path("again", facts["file"]).read_text(encoding="utf-8") == text
 
 
 def test_a_file_that_nsc_did_not_write_is_kept():
     Path("odd_even_3.h").write_text("/* mine */", encoding="utf-8")
-    _, err = call("header", "odd_even", "--n", 3, "--out", ".", code=2)
-    assert err.startswith("nsc: odd_even_3.h exists and is no header that nsc wrote: choose another --name")
+    _, err = call("emit", "c", "odd_even", "--n", 3, "--out", ".", code=2)
+    assert err.startswith("nsc: odd_even_3.h exists and is no text that nsc wrote: choose another --name")
     assert Path("odd_even_3.h").read_text(encoding="utf-8") == "/* mine */"

@@ -49,7 +49,7 @@ def test_a_hostile_network_file_puts_nothing_into_generated_text():
 SMALLEST = (
     "compile odd_even --n 1",
     "compile bitonic --n 1 --top-k 1 --name one --target cuda",
-    "header bitonic --n 1",
+    "emit c bitonic --n 1",
     "verify odd_even --n 1",
     "list --n 1",
     "show bitonic --n 1",

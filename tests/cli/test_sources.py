@@ -12,6 +12,8 @@ from nsc.cli.main import main
 from nsc.compiler.families import family_network
 from nsc.compiler.formats import write_network
 
+# What a command needs before a network.
+FIRST = {"emit": ["c"]}
 # What a command needs besides a network, where it writes files or takes long.
 REST = {"draw": ["-o", "out.svg"], "compile": ["--target", "cuda"]}
 # Commands without a network.
@@ -23,7 +25,9 @@ FROM_ONE = "1:3,2:4\n1:2,3:4\n2:3"
 
 def run(name, *words, text=None):
     """Run a command on a network, in this process, and return the exit code and all output."""
-    result = CliRunner().invoke(main, [name, *map(str, words), *REST.get(name, [])], input=text)
+    result = CliRunner().invoke(
+        main, [name, *FIRST.get(name, []), *map(str, words), *REST.get(name, [])], input=text
+    )
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
 

@@ -18,7 +18,7 @@ WRITERS = {
     "verify four.json --certificate OUT": "nsc-certificate 1\n",
     "compile bitonic --n 4 --certificate OUT": "nsc-certificate 1\n",
     "search --n 4 -o OUT --to cn": "0:3,1:2\n",
-    "header four.json -o OUT": "/* four_4.h: ",
+    "emit c four.json -o OUT": "/* four_4.h: ",
 }
 
 
@@ -71,7 +71,7 @@ def test_a_link_is_followed_and_a_device_stays_one():
     [
         "verify four.json --json --certificate -",
         "compile four.json --json --certificate -",
-        "header four.json --json -o -",
+        "emit c four.json --json -o -",
         "compile four.json -o -",
     ],
 )

@@ -357,7 +357,7 @@ def test_what_cannot_be_deployed_is_refused(tmp_path):
         with pytest.raises(LoweringError, match=re.escape(why)):
             nsc.deploy(model, file)
     file.write_text("int main() {}")
-    with pytest.raises(LoweringError, match=r"model\.cpp exists and is no source that nsc wrote"):
+    with pytest.raises(LoweringError, match=r"model\.cpp exists and is no text that nsc wrote"):
         nsc.deploy(nsc.compile("bitonic", 4), file)
     assert file.read_text() == "int main() {}"
 

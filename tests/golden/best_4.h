@@ -1,6 +1,6 @@
 /* four.h: exact sorting of 4 values, for C11, C++11 and later.
  *
- * Made by: nsc header best --n 4 --name four --dtype float64
+ * Made by: nsc emit c best --n 4 --name four --dtype float64
  * nsc:     0
  * Network: 4 wires, 5 comparators, 3 layers, sha256 48ec7a7e8cfe0eda48139ec32efd574981e549cb5cded1490e79960ab517e1c4
  * Proof:   sorts every input, by exhaustion: all 2^4 0-1 inputs come out sorted

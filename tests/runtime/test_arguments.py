@@ -98,7 +98,8 @@ INSTANCES = {
 }
 # Public callables, with what a call needs.
 CALLS = {
-    **{name: partial(getattr(nsc, name), **BITONIC) for name in ("compile", "draw", "c_header", "optimize")},
+    **{name: partial(getattr(nsc, name), **BITONIC) for name in ("compile", "draw", "optimize")},
+    "emit": partial(nsc.emit, language="c", **BITONIC),
     "verify": partial(settled, **BITONIC),
     "network": partial(lambda network, **options: nsc.network(network, **options), **BITONIC),
     "search": partial(nsc.search, start="known", n=5, seconds=0.0),

@@ -390,7 +390,7 @@ def test_who_asks_for_a_proof_gets_a_new_one(folder, monkeypatch, tmp_path, caps
         assert ended.value.code == 1
         assert "sort" in "".join(capsys.readouterr())
     with pytest.raises(VerificationError):
-        nsc.c_header(UNSORTED)
+        nsc.emit("c", UNSORTED)
 
 
 def test_operators_and_numpy_keep_their_proofs(folder):

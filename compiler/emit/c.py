@@ -6,24 +6,14 @@ a macro that each type's functions apply to their own comparator, or, if it is l
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from nsc.compiler.driver import scheduled_network
-from nsc.compiler.naming import head_of
-from nsc.compiler.network import Network
-from nsc.compiler.request import Request
-from nsc.compiler.schedule import Schedule
+from nsc.compiler.emit.plan import Plan
 from nsc.compiler.text import braced, filled, wrapped
-from nsc.compiler.verify import Budget, Proof
 from nsc.contract.exact import C_TYPES, CType
-from nsc.contract.windows import Window
-from nsc.errors import LoweringError
-from nsc.templates import fill
-from nsc.wording import argument, count
+from nsc.wording import count
 
 # Bytes of the samples of a wire that straight-line code takes at a time: a cache line.
 LINE_BYTES = 64
@@ -46,69 +36,9 @@ _ARGUMENTS = {
 }
 
 
-@dataclass(frozen=True)
-class CompiledHeader:
-    """The results of the stages for a request of a C header.
-
-    Attributes:
-        network, proof: as in `Compiled`.
-        name: the file's name without its suffix, which begins the names of its functions.
-        text: the file's text.
-    """
-
-    network: Network
-    proof: Proof
-    name: str
-    text: str
-
-
-def compile_header(request: Request, budget: Budget | None = None) -> CompiledHeader:
-    """Describe, transform, prove and schedule as `compile_network`, and render a C header.
-
-    Args:
-        request: what to compile, as a header. In the place of a network it may name a window of pixels, such
-            as 3x3: the header then filters images.
-        budget: as in `compile_network`.
-
-    Raises:
-        All errors of `compile_network`.
-        WindowError: a window of too many values.
-    """
-    request = _with_window(request)
-    budget = Budget() if budget is None else budget
-    scheduled, proof = scheduled_network(request, budget)
-    budget.progress.phase("render")
-    return render_header(request, scheduled, proof)
-
-
-def _with_window(request: Request) -> Request:
-    """Return the request for the smallest network of a window, if that is what its network names."""
-    size = re.fullmatch(r"(\d{1,9})x(\d{1,9})", request.network) if isinstance(request.network, str) else None
-    if size is None:
-        return request
-    rows, columns = int(size[1]), int(size[2])
-    values = Window(1, rows, columns, (0,)).values
-    outputs = None if request.select is None else request.outputs(values)
-    if outputs is None or len(outputs) != 1:
-        raise LoweringError(
-            f"say which value of {request.network} pixels is selected: {argument('median', True)} of an odd "
-            f"number, or {argument('ranks', values // 2)}"
-        )
-    return replace(request, network="best", n=values, window=(rows, columns))
-
-
-def render_header(request: Request, schedule: Schedule, proof: Proof) -> CompiledHeader:
-    """Return the C header of a schedule; the same arguments, the same text.
-
-    Args:
-        request: what was compiled.
-        schedule: the network as the header's functions run it.
-        proof: that it does what it was compiled for.
-    """
-    head = head_of(request, schedule.network, proof)
-    network, selected = schedule.network, request.outputs(schedule.network.n)
-    outputs = [*range(network.n)] if selected is None else [*selected]
-    pairs = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
+def facts(plan: Plan) -> dict[str, Any]:
+    """Return what the template of C headers needs of a plan."""
+    request, head, network, outputs = plan.request, plan.head, plan.network, plan.outputs
     is_straight = network.size <= STRAIGHT_LINE
     types = [C_TYPES[name] for name in request.dtypes]
     lanes = {
@@ -127,31 +57,27 @@ def render_header(request: Request, schedule: Schedule, proof: Proof) -> Compile
     written = [_type(type_, head.name, lanes[type_]) for type_ in types]
     words = {form["word"]: form["word_type"] for each in written for form in each["forms"]}
     has_pairs = words.pop("pair", None) is not None
-    text = fill(
-        "header/header.h.j2",
-        head=head,
-        network=network,
-        outputs=len(outputs),
-        window=request.window and {"rows": request.window[0], "columns": request.window[1]},
-        sample=count(network.n, "value"),
-        result_lines=_result_lines(None if selected is None else [*selected.values()]),
-        of_one="the result is values[0]" if is_one else "result r is values[r]",
-        of_row="its result is values[s]" if is_one else f"its result r is values[s * {len(outputs)} + r]",
-        of_column="its result is values[s]" if is_one else "its result r is values[r * values_stride + s]",
-        type_names=", ".join(request.dtypes),
-        stack_of_one=_bytes(max(stacks[0])),
-        stack=_bytes(max(stacks[1])),
-        is_straight=is_straight,
-        comparator_lines=_calls(pairs),
-        input_lines=_calls((wire,) for wire in range(network.n)),
-        output_lines=_calls(enumerate(outputs)),
-        pair_lines=wrapped(map(braced, pairs)),
-        output_wire_lines=wrapped(outputs),
-        words=words.items(),
-        has_pairs=has_pairs,
-        types=written,
-    )
-    return CompiledHeader(network, proof, head.name, text)
+    return {
+        "outputs": len(outputs),
+        "window": request.window and {"rows": request.window[0], "columns": request.window[1]},
+        "sample": count(network.n, "value"),
+        "result_lines": _result_lines(plan.ranks),
+        "of_one": "the result is values[0]" if is_one else "result r is values[r]",
+        "of_row": "its result is values[s]" if is_one else f"its result r is values[s * {len(outputs)} + r]",
+        "of_column": "its result is values[s]" if is_one else "its result r is values[r * values_stride + s]",
+        "type_names": ", ".join(request.dtypes),
+        "stack_of_one": _bytes(max(stacks[0])),
+        "stack": _bytes(max(stacks[1])),
+        "is_straight": is_straight,
+        "comparator_lines": _calls(plan.comparators),
+        "input_lines": _calls((wire,) for wire in range(network.n)),
+        "output_lines": _calls(enumerate(outputs)),
+        "pair_lines": wrapped(map(braced, plan.comparators)),
+        "output_wire_lines": wrapped(outputs),
+        "words": words.items(),
+        "has_pairs": has_pairs,
+        "types": written,
+    }
 
 
 def _type(type_: CType, name: str, lanes: int) -> dict[str, Any]:
