@@ -12,7 +12,7 @@ from typing import Any
 
 from nsc.arguments import is_name
 from nsc.compiler.driver import scheduled_network
-from nsc.compiler.emit import c
+from nsc.compiler.emit import c, hardware
 from nsc.compiler.emit.plan import Plan
 from nsc.compiler.naming import head_of
 from nsc.compiler.network import Network
@@ -36,6 +36,7 @@ class Language:
         use: a program's line that uses a text, in which {file}, {name} and {dtype} are filled in.
         check: the command that compiles, or checks, a text without a warning; {file} is filled in.
         facts: what the template needs besides the plan.
+        names: a regular expression of the names that a text may have.
         has_types: whether the text has functions for each of `Request.dtypes`; else it is for all types.
         has_windows: whether it has functions for images.
     """
@@ -46,6 +47,7 @@ class Language:
     use: str
     check: str
     facts: Callable[[Plan], dict[str, Any]] = lambda plan: {}
+    names: str = r"\w+"
     has_types: bool = False
     has_windows: bool = False
 
@@ -60,6 +62,25 @@ LANGUAGES: dict[str, Language] = {
         facts=c.facts,
         has_types=True,
         has_windows=True,
+    ),
+    "verilog": Language(
+        words="Verilog",
+        suffix=".v",
+        template="verilog.v.j2",
+        use="{name} #(.KEY_WIDTH(8)) sort (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
+        check="verilator --lint-only -Wall --default-language 1364-2005 {file}",
+        facts=hardware.facts,
+        names=hardware.VERILOG_NAMES,
+    ),
+    "vhdl": Language(
+        words="VHDL",
+        suffix=".vhd",
+        template="vhdl.vhd.j2",
+        use="sort : entity work.{name} generic map (KEY_WIDTH => 8)"
+        " port map (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
+        check="ghdl -a --std=08 -Wunused -Whide -Wbody -Wothers --warn-error {file}",
+        facts=hardware.facts,
+        names=hardware.VHDL_NAMES,
     ),
 }
 
@@ -119,8 +140,15 @@ def emitted(request: Request, schedule: Schedule, proof: Proof) -> Emitted:
         request: what was compiled, with its language.
         schedule: the network as the text's functions run it.
         proof: that it does what it was compiled for.
+
+    Raises:
+        LoweringError: a name that the language does not take.
     """
     language, head = _known(request), head_of(request, schedule.network, proof)
+    if not re.fullmatch(language.names, head.name):
+        raise LoweringError(
+            f"{language.words} takes no name such as {head.name}: choose another {argument('name')}"
+        )
     plan = Plan(request, head, schedule)
     text = fill(f"emit/{language.template}", plan=plan, **language.facts(plan))
     return Emitted(plan.network, proof, head.name, f"{head.name}{language.suffix}", text)
