@@ -70,7 +70,6 @@ LANGUAGES: dict[str, Language] = {
         use="{name} #(.KEY_WIDTH(8)) sort (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
         check="verilator --lint-only -Wall --default-language 1364-2005 {file}",
         facts=hardware.facts,
-        names=hardware.VERILOG_NAMES,
     ),
     "vhdl": Language(
         words="VHDL",
@@ -78,9 +77,9 @@ LANGUAGES: dict[str, Language] = {
         template="vhdl.vhd.j2",
         use="sort : entity work.{name} generic map (KEY_WIDTH => 8)"
         " port map (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
-        check="ghdl -a --std=08 -Wunused -Whide -Wbody -Wothers --warn-error {file}",
+        check="ghdl -a --std=08 -Whide -Wbody -Wothers --warn-error {file}",
         facts=hardware.facts,
-        names=hardware.VHDL_NAMES,
+        names="[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*",
     ),
 }
 
