@@ -71,6 +71,12 @@ $(VENV)/bin/python:
 BROWSERS := chromium chromium-browser google-chrome
 INSTALL_BROWSER := for browser in $(BROWSERS); do command -v $$browser && exit; done; \
 	if [ "$$(id -u)" = 0 ]; then apt-get update --quiet && apt-get install --yes --quiet chromium; fi
+# So do tests of other languages need compilers and simulators; the command of golang-go is go.
+LANGUAGES := verilator yosys ghdl rustc rustfmt golang-go
+INSTALL_LANGUAGES := missing=; for package in $(LANGUAGES); do \
+	command -v $${package%lang-go} > /dev/null || missing="$$missing $$package"; done; \
+	if [ "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
+	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends $$missing; fi
 
 # An unfinished install leaves no stamp, so it is done again.
 $(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
@@ -82,6 +88,7 @@ $(VENV)/test.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL_NVRTC) --target $(VENV)/nvrtc-13.0 nvidia-cuda-nvrtc==13.0.88
 	$(INSTALL_NVRTC) --target $(VENV)/nvrtc-12.4 nvidia-cuda-nvrtc-cu12==12.4.127
 	-$(INSTALL_BROWSER)
+	-$(INSTALL_LANGUAGES)
 	touch $@
 
 $(VENV)/docs.stamp: $(BIN)/python pyproject.toml constraints.txt

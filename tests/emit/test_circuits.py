@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from circuits import NETWORKS, Instance, check, control, ghdl, run, samples, text, verilator
+from circuits import NETWORKS, Instance, check, control, emitted, ghdl, run, samples, text, verilator
 
 import nsc
 from nsc.compiler.emit import LANGUAGES, compile_emitted
@@ -122,14 +122,14 @@ def test_yosys_synthesises_without_a_warning(layers, tmp_path):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_circuit_states_what_it_is_of(name):
     network, n, select = NETWORKS[name]
-    emitted = compile_emitted(Request(network, n, select=select, language="verilog", name=name))
     outputs = range(n) if select is None else select.outputs(n)
+    proved, circuit = emitted("verilog", name).network, text("verilog", name)
     whole, half = map(
-        int, re.search(r"Cost: (\d+) comparators?, (\d+) half comparators?\.", emitted.text).groups()
+        int, re.search(r"Cost: (\d+) comparators?, (\d+) half comparators?\.", circuit).groups()
     )
-    assert whole + half == emitted.network.size
-    assert 2 * whole + half == half_operations(emitted.network, outputs)
-    assert f"Latency: {emitted.network.depth} / LAYERS_PER_STAGE clocks, rounded up" in emitted.text
+    assert whole + half == proved.size
+    assert 2 * whole + half == half_operations(proved, outputs)
+    assert f"Latency: {proved.depth} / LAYERS_PER_STAGE clocks, rounded up" in circuit
     ranks = "all items, the smallest first"
     if select is not None:
         ranks = f"the items of rank {', '.join(map(str, select.outputs(n).values()))}; 0 is the smallest"
