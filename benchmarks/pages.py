@@ -1,4 +1,4 @@
-"""`python -m benchmarks.pages`: write measured figures into README, docs/speed.md and docs/xarray.md."""
+"""`python -m benchmarks.pages`: write measured figures into README and pages of docs/."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from benchmarks.exact import CASES, FILTER, MEMORY, PLANES, ROLLING, ROLLING_NUM
 
 ROOT = Path(__file__).parents[1]
 PAGE, README, XARRAY = ROOT / "docs" / "speed.md", ROOT / "README.md", ROOT / "docs" / "xarray.md"
+LANGUAGES = ROOT / "docs" / "languages.md"
 RESULTS = ROOT / "benchmarks" / "results"
 
 # A table that this program writes stands between such lines.
@@ -45,10 +46,12 @@ def pages() -> dict[Path, str]:
     times = _times(results["timings"])
     calls, peers = _tables("xarray.md")
     (windows,) = _tables("windows.md")
+    (cells,) = _tables("cells.md")
     return {
         PAGE: _marked(_marked(_marked(speed, ratios), peers, " numbagg"), windows, " windows"),
         README: _marked(README.read_text("utf-8"), times),
         XARRAY: _marked(XARRAY.read_text("utf-8"), calls),
+        LANGUAGES: _marked(LANGUAGES.read_text("utf-8"), cells, " cells"),
     }
 
 

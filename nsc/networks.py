@@ -126,7 +126,7 @@ def emit(
     """Prove a network and return a text in a language, whose functions or circuit sort or select exactly.
 
     Args:
-        language: one of c.
+        language: one of those that `nsc emit --help` lists, such as "c" or "verilog".
         network, n, select, wires, remove_redundant, unproved, format, index_base, max_memory, time_limit: as
             in `compile`.
         dtypes: for C the types of values, one or several: float64, float32, int64, int32, int16, int8,

@@ -4,8 +4,9 @@
 
 Commands write to the working directory. Blocks of Python, code cells among them, share their names. A block
 of C or C++ is a file, which its first line names: /* main.c */. A compiler reads it with the headers of torch
-and of what the page has written so far. Lines of `make`, `pip` and `python` are not run:
-they install or measure. A shell line whose comment says `exit code N` must end with N.
+and of what the page has written so far. A block of Verilog or VHDL is a file too, which later lines read.
+Lines of `make`, `pip` and `python` are not run: they install or measure. Lines of hardware tools run where
+these are installed. A shell line whose comment says `exit code N` must end with N.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,15 +29,17 @@ from nsc.cli.main import main
 
 NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.")
 RUN = ("nsc", "echo", "cc", "./")
+HARDWARE = ("verilator", "yosys", "ghdl")
 _COMPILERS = {"c": ("cc", "-std=c11"), "cpp": ("c++", "-std=c++20")}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A piece of a page: one line of shell or one block of Python, which run, or one file of C or C++.
+    """A piece of a page: one line of shell or one block of Python, which run, or one file of C, C++,
+    Verilog or VHDL.
 
     Attributes:
-        kind: "sh", "python", "c" or "cpp".
+        kind: "sh", "python", "c", "cpp", "verilog" or "vhdl".
         text: the line, or the block.
         line: where it begins in the page, counted from 1.
     """
@@ -47,7 +51,7 @@ class Step:
 
 def steps(text: str) -> Iterator[Step]:
     """Yield the steps of a page in order."""
-    fences = r"^```(sh|python|c|cpp|\{code-cell\})\n((?::.*\n)*)(.*?)^```$"
+    fences = r"^```(sh|python|c|cpp|verilog|vhdl|\{code-cell\})\n((?::.*\n)*)(.*?)^```$"
     for fence in re.finditer(fences, text, re.DOTALL | re.MULTILINE):
         kind, code = fence[1], fence[3]
         first = text.count("\n", 0, fence.start(3)) + 1
@@ -68,6 +72,8 @@ def run(page: Path) -> None:
             importlib.invalidate_caches()  # the line may have written packages
         elif step.kind in _COMPILERS:
             _run_compiler(page, step)
+        elif step.kind in ("verilog", "vhdl"):
+            Path(step.text.split()[1]).write_text(step.text, encoding="utf-8")
         else:
             # Empty lines in front give tracebacks the page's line numbers.
             exec(compile("\n" * (step.line - 1) + step.text, str(page), "exec"), names)
@@ -87,10 +93,12 @@ def _run_compiler(page: Path, step: Step) -> None:
 
 
 def _run_shell(page: Path, step: Step) -> None:
-    if not step.text.startswith(RUN):
+    if not step.text.startswith((*RUN, *HARDWARE)):
         raise SystemExit(
-            f"{page}:{step.line}: {step.text!r} begins with none of {', '.join((*RUN, *NOT_RUN))}"
+            f"{page}:{step.line}: {step.text!r} begins with none of {', '.join((*RUN, *HARDWARE, *NOT_RUN))}"
         )
+    if step.text.startswith(HARDWARE) and shutil.which(step.text.split()[0]) is None:
+        return
     comment = re.search(r"#.*exit code (\d)", step.text)
     expected = int(comment[1]) if comment else 0
     words = shlex.split(step.text, comments=True)

@@ -17,8 +17,11 @@ from nsc.wording import count
 _WIDTH = 104
 
 
-def facts(plan: Plan) -> dict[str, Any]:
-    """Return what the templates of circuits need of a plan."""
+def facts(plan: Plan, mark: str, gets: str, then: str) -> dict[str, Any]:
+    """Return what the templates of circuits need of a plan.
+
+    `mark` begins a comment, `gets` gives a signal its value, `then` stands between two of these.
+    """
     operations = [operation for layer in plan.layers for operation in layer]
     depth = plan.network.depth
     results = "all items, the smallest first"
@@ -27,12 +30,15 @@ def facts(plan: Plan) -> dict[str, Any]:
     # Pipelines of 1, 2 and 3 layers a stage: the layers behind which they have registers.
     cuts = [range(depth, 0, -layers) for layers in (1, 2, 3)]
     return {
+        "mark": mark,
         "outputs": len(plan.outputs),
         "result_lines": textwrap.wrap(f"Results: {results}.", _WIDTH),
         "operations": _counted(operations),
         "latencies": ", ".join(str(len(cut)) for cut in cuts),
         "registers": ", ".join(f"{sum(len(plan.live[layer]) for layer in cut):,}" for cut in cuts),
-        "layers": [_layer(plan, number) for number in range(1, depth + 1)],
+        "inputs": plan.live[0],
+        "layers": [_layer(plan, number, gets, then) for number in range(1, depth + 1)],
+        "results": enumerate(plan.outputs),
     }
 
 
@@ -42,31 +48,34 @@ def _counted(operations: Iterable[Operation]) -> str:
     return f"{count(halves.count(2), 'comparator')}, {count(halves.count(1), 'half comparator')}"
 
 
-def _layer(plan: Plan, number: int) -> dict[str, Any]:
+def _layer(plan: Plan, number: int, gets: str, then: str) -> dict[str, Any]:
     """Return what the templates print of a layer: its comparators, and how live wires get their values."""
-    operations = plan.layers[number - 1]
-    comparators = [_halves(operation, number) for operation in operations]
-    written = {wire for operation in operations for wire in operation.written}
+    comparators = [_halves(operation, number) for operation in plan.layers[number - 1]]
+    written = {name: None for halves in comparators for name in halves}
     values = {
-        f"w{wire}_{number}": f"c{wire}_{number}" if wire in written else f"w{wire}_{number - 1}"
+        f"w{wire}_{number}": f"c{wire}_{number}"
+        if f"c{wire}_{number}" in written
+        else f"w{wire}_{number - 1}"
         for wire in plan.live[number]
     }
     return {
         "number": number,
         "behind": plan.network.depth - number,
-        "words": _counted(operations),
-        "comparators": comparators,
-        "wires": textwrap.wrap(", ".join(values), _WIDTH),
-        "signals": textwrap.wrap(
-            ", ".join([*(name for halves in comparators for name, _ in halves), *values]), _WIDTH
-        ),
+        "words": _counted(plan.layers[number - 1]),
+        "comparators": [then.join(map(gets.join, halves.items())) for halves in comparators],
+        "wires": _listed(values),
+        "signals": _listed([*written, *values]),
         "clocked": filled((f"{wire} <= {value};" for wire, value in values.items()), _WIDTH),
-        "blocking": filled((f"{wire} = {value};" for wire, value in values.items()), _WIDTH),
+        "unclocked": filled((f"{wire}{gets}{value};" for wire, value in values.items()), _WIDTH),
     }
 
 
-def _halves(operation: Operation, number: int) -> list[tuple[str, str]]:
+def _halves(operation: Operation, number: int) -> dict[str, str]:
     """Return the signals that a comparator gives values, with these."""
     functions = {operation.lo: "smaller", operation.hi: "larger"}
     wires = f"w{operation.lo}_{number - 1}, w{operation.hi}_{number - 1}"
-    return [(f"c{wire}_{number}", f"{functions[wire]}({wires})") for wire in operation.written]
+    return {f"c{wire}_{number}": f"{functions[wire]}({wires})" for wire in operation.written}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return textwrap.fill(", ".join(names), _WIDTH, subsequent_indent=" " * 8)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from nsc.arguments import is_name
@@ -69,7 +70,7 @@ LANGUAGES: dict[str, Language] = {
         template="verilog.v.j2",
         use="{name} #(.KEY_WIDTH(8)) sort (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
         check="verilator --lint-only -Wall --default-language 1364-2005 {file}",
-        facts=hardware.facts,
+        facts=partial(hardware.facts, mark="//", gets=" = ", then=", "),
     ),
     "vhdl": Language(
         words="VHDL",
@@ -78,7 +79,7 @@ LANGUAGES: dict[str, Language] = {
         use="sort : entity work.{name} generic map (KEY_WIDTH => 8)"
         " port map (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
         check="ghdl -a --std=08 -Whide -Wbody -Wothers --warn-error {file}",
-        facts=hardware.facts,
+        facts=partial(hardware.facts, mark="--", gets=" <= ", then="; "),
         names="[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*",
     ),
 }
@@ -112,7 +113,7 @@ def compile_emitted(request: Request, budget: Budget | None = None) -> Emitted:
 
     Raises:
         All errors of `compile_network`.
-        LoweringError: an unknown language, or an option that it does not have.
+        LoweringError: an unknown language, or an option or a name that it does not take.
         WindowError: a window of too many values.
     """
     language = _known(request)
@@ -139,9 +140,6 @@ def emitted(request: Request, schedule: Schedule, proof: Proof) -> Emitted:
         request: what was compiled, with its language.
         schedule: the network as the text's functions run it.
         proof: that it does what it was compiled for.
-
-    Raises:
-        LoweringError: a name that the language does not take.
     """
     language, head = _known(request), head_of(request, schedule.network, proof)
     if not re.fullmatch(language.names, head.name):

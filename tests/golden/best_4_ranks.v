@@ -7,11 +7,10 @@
 // Licence: MIT, Copyright (c) 2026 The nsc authors
 // SPDX-License-Identifier: MIT
 //
-// An item is a key and a tag, which travels with it: ITEM = KEY_WIDTH + TAG_WIDTH bits, the key in the high ones.
-// Items are ordered by their keys.
+// An item is a key, by which it is ordered, and a tag below: ITEM = KEY_WIDTH + TAG_WIDTH bits.
 //
-//   KEY_WIDTH         bits of a key
-//   TAG_WIDTH         bits of a tag, 0 for none
+//   KEY_WIDTH         bits of a key, the high ones of an item
+//   TAG_WIDTH         bits of a tag, which travels with its key; 0 for none
 //   IS_SIGNED         whether keys are numbers in two's complement; else they are unsigned
 //   LAYERS_PER_STAGE  0: no registers, clk, reset and enable do nothing. Else a pipeline: registers behind the last
 //                     layer and behind every so many before it
@@ -68,8 +67,7 @@ module four #(
     // Layer 1: 2 comparators, 0 half comparators.
     wire [ITEM-1:0] c0_1 = smaller(w0_0, w1_0), c1_1 = larger(w0_0, w1_0);
     wire [ITEM-1:0] c2_1 = smaller(w2_0, w3_0), c3_1 = larger(w2_0, w3_0);
-    reg [ITEM-1:0]
-        w0_1, w1_1, w2_1, w3_1;
+    reg [ITEM-1:0] w0_1, w1_1, w2_1, w3_1;
     generate
         if (STAGES > 0 && 2 % PERIOD == 0) begin : registers_1
             always @(posedge clk) if (enable) begin
@@ -85,8 +83,7 @@ module four #(
     // Layer 2: 1 comparator, 1 half comparator.
     wire [ITEM-1:0] c2_2 = larger(w0_1, w2_1);
     wire [ITEM-1:0] c1_2 = smaller(w1_1, w3_1), c3_2 = larger(w1_1, w3_1);
-    reg [ITEM-1:0]
-        w1_2, w2_2, w3_2;
+    reg [ITEM-1:0] w1_2, w2_2, w3_2;
     generate
         if (STAGES > 0 && 1 % PERIOD == 0) begin : registers_2
             always @(posedge clk) if (enable) begin
@@ -101,8 +98,7 @@ module four #(
 
     // Layer 3: 0 comparators, 1 half comparator.
     wire [ITEM-1:0] c1_3 = smaller(w1_2, w2_2);
-    reg [ITEM-1:0]
-        w1_3, w3_3;
+    reg [ITEM-1:0] w1_3, w3_3;
     generate
         if (STAGES > 0 && 0 % PERIOD == 0) begin : registers_3
             always @(posedge clk) if (enable) begin

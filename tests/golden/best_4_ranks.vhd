@@ -7,11 +7,10 @@
 -- Licence: MIT, Copyright (c) 2026 The nsc authors
 -- SPDX-License-Identifier: MIT
 --
--- An item is a key and a tag, which travels with it: ITEM = KEY_WIDTH + TAG_WIDTH bits, the key in the high ones.
--- Items are ordered by their keys.
+-- An item is a key, by which it is ordered, and a tag below: ITEM = KEY_WIDTH + TAG_WIDTH bits.
 --
---   KEY_WIDTH         bits of a key
---   TAG_WIDTH         bits of a tag, 0 for none
+--   KEY_WIDTH         bits of a key, the high ones of an item
+--   TAG_WIDTH         bits of a tag, which travels with its key; 0 for none
 --   IS_SIGNED         whether keys are numbers in two's complement; else they are unsigned
 --   LAYERS_PER_STAGE  0: no registers, clk, reset and enable do nothing. Else a pipeline: registers behind the last
 --                     layer and behind every so many before it
@@ -54,7 +53,6 @@ architecture rtl of four is
 
     constant ITEM : positive := KEY_WIDTH + TAG_WIDTH;
     subtype item_type is std_logic_vector(ITEM - 1 downto 0);
-
     constant PERIOD : positive := maximum(LAYERS_PER_STAGE, 1);
     constant STAGES : natural := minimum(LAYERS_PER_STAGE, 1) * (3 + PERIOD - 1) / PERIOD;
 
@@ -79,12 +77,9 @@ architecture rtl of four is
     signal w1_0 : item_type;
     signal w2_0 : item_type;
     signal w3_0 : item_type;
-    signal
-        c0_1, c1_1, c2_1, c3_1, w0_1, w1_1, w2_1, w3_1 : item_type;
-    signal
-        c2_2, c1_2, c3_2, w1_2, w2_2, w3_2 : item_type;
-    signal
-        c1_3, w1_3, w3_3 : item_type;
+    signal c0_1, c1_1, c2_1, c3_1, w0_1, w1_1, w2_1, w3_1 : item_type;
+    signal c2_2, c1_2, c3_2, w1_2, w2_2, w3_2 : item_type;
+    signal c1_3, w1_3, w3_3 : item_type;
 
 begin
 
