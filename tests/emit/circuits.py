@@ -25,8 +25,8 @@ NETWORKS = {
     "top4": ("best", 16, nsc.top_k(4)),
     "one": ("best", 1, None),
 }
-# A program and the package of Debian that has it.
-PACKAGES = {"verilator": "verilator", "ghdl": "ghdl", "yosys": "yosys"}
+# Packages of Debian have the names of these programs.
+PROGRAMS = ("verilator", "ghdl", "yosys")
 # Cycles that stall, or have no input, of a hundred.
 STALLS, GAPS = 15, 15
 
@@ -82,8 +82,8 @@ def text(language, name):
 
 def run(program, *arguments, **options):
     """Run a program; fail if it does, or says anything on its standard error."""
-    if program in PACKAGES and shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed: apt-get install {PACKAGES[program]}")
+    if program in PROGRAMS and shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed: apt-get install {program}")
     command = [program, *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, timeout=600, **options)
     said = result.stderr.decode() + (result.stdout.decode() if result.returncode else "")

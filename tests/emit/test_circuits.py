@@ -154,6 +154,13 @@ def test_a_name_that_vhdl_does_not_take_is_refused(name):
     assert f"module {name} " in nsc.emit("verilog", "best", 3, name=name)
 
 
+def test_what_only_c_has_is_refused():
+    with pytest.raises(LoweringError, match="a text in Verilog is for all types: leave out dtypes"):
+        nsc.emit("verilog", "best", 4, dtypes="int8")
+    with pytest.raises(LoweringError, match="in VHDL name best and its 9 values"):
+        nsc.emit("vhdl", "3x3", select=nsc.median())
+
+
 @pytest.mark.parametrize("language", ["verilog", "vhdl"])
 def test_golden_text(language, golden):
     request = Request("best", 4, select=nsc.ranks(1, 3), language=language, name="four")
