@@ -7,7 +7,6 @@ import torch
 
 from benchmarks.programs import PACKAGES, PROGRAMS, gradient, inputs_of, package_of
 
-
 # By day one program of each package.
 _SAME = {key: program.package for key, program in PROGRAMS.items() if program.is_same}
 _FIRST = {package: key for key, package in reversed(_SAME.items())}
