@@ -138,7 +138,7 @@ def _build(jobs: Sequence[Job], target: Architecture) -> bool:
             except Exception as error:
                 failures += 1
                 click.echo(f"FAILED: {form}: {failure(error)}")
-    size = carried.size()
+    size = carried.finish()
     click.echo(f"{count(len(needed) - failures, 'kernel')} built, {count(failures, 'failure')}")
     click.echo(f"{carried.FOLDER}: {size / 1e6:.1f} MB, at most {carried.MOST_BYTES / 1e6:.0f}")
     return not failures and size <= carried.MOST_BYTES

@@ -53,8 +53,11 @@ def use() -> None:
     sys.path += [str(wheel) for wheel in FOLDER.glob("*.whl") if str(wheel) not in sys.path]
 
 
-def size() -> int:
-    """Return the bytes of the folder."""
+def finish() -> int:
+    """Leave the binaries alone in the folder, without their sources; return its bytes."""
+    for path in FOLDER.iterdir():
+        if path.suffix in (".cu", ".lock"):
+            path.unlink()
     return sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
 
 

@@ -197,8 +197,10 @@ def test_binaries_are_carried_and_left_out_where_they_do_not_load(monkeypatch, t
     monkeypatch.setattr(carried, "_OWN_VERSION", lambda: "12.8")
     monkeypatch.delenv("NSC_CACHE_DIR", raising=False)
     carried.begin()
-    (carried.FOLDER / "some.cubin").write_bytes(b"1234")
-    assert carried.size() == 8
+    for name in ("some.cubin", "some.cu", "some.lock"):
+        (carried.FOLDER / name).write_bytes(b"1234")
+    assert carried.finish() == 8
+    assert sorted(path.name for path in carried.FOLDER.iterdir()) == ["nvrtc", "some.cubin"]
     monkeypatch.delenv("NSC_CACHE_DIR")
     monkeypatch.setattr(nvrtc, "version", lambda: "12.8")
     carried.choose()
