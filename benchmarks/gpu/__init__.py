@@ -1,8 +1,8 @@
 """The CUDA kernels on this machine's GPU, checked and timed: `PYTHONPATH=. python -m benchmarks.gpu`.
 
 It needs torch, CuPy, NVRTC, jinja2, networkx, click and numpy. It needs no network, and nsc need not be
-installed. A process runs the jobs on the GPU, and others compile kernels meanwhile. This one watches the clock,
-which stops at `--minutes`, 8 if it is not stated.
+installed. A process runs the jobs on the GPU, and others compile kernels meanwhile. This one watches the
+clock, which stops at `--minutes`, 8 if it is not stated.
 
 The jobs stand in the order of what is learned from them (jobs.PARTS): first results of three networks against
 the reference on the CPU, then times of a training step beside the peers, a profiler's counters, all other
@@ -16,7 +16,7 @@ wrong number; memcheck and racecheck of compute-sanitizer then watch that job. T
 code is 1.
 
 - `--continue FILE` keeps what is in a JSON file, failures too, and runs the other jobs.
-- `--only TEXT` runs the jobs whose name contains TEXT, and may be repeated. It writes nothing without `--out`.
+- `--only TEXT` runs the jobs whose name contains TEXT, and may be repeated. Without `--out` it writes none.
 - `--variant NAME` times this form alone of those that wait for a decision; `building.VARIANTS` has them.
 - `--build sm_90` builds the kernels on a machine without a GPU, into a folder that git ignores and that is
   carried to the GPU's: benchmarks/gpu/carried, at most 40 MB. Wheels in it can be imported there. A machine

@@ -153,7 +153,7 @@ def serve(pipe: Connection) -> None:
         if carried.is_used() and any(NOT_LOADED in text for text in outcome.failures):
             carried.leave_out()
             outcome = run(JOB_OF[name], subjects, limits)
-        goes_on = not outcome.failures or _answers()
+        goes_on = _answers()
         pipe.send(_Answer(outcome, goes_on))
 
 
@@ -207,7 +207,10 @@ def _noting(module: ModuleType, launched: list[str]) -> Iterator[None]:
 
 
 def _answers() -> bool:
-    """Say whether the GPU still answers; after an access to a wrong address every call fails."""
+    """Free memory that nothing uses; say whether the GPU still answers.
+
+    After an access to a wrong address every call fails.
+    """
     try:
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
