@@ -80,7 +80,7 @@ class Records:
 def records_of(property_: Property) -> Records | None:
     """Return the records of sort or the median; None for other properties and beyond MOST_RECORDED wires."""
     n = property_.n
-    if property_.presorted or n > MOST_RECORDED:
+    if property_.presorted or property_.off_by or n > MOST_RECORDED:
         return None
     if property_.is_sort:
         bounds = least_size(n), least_depth(n), stated_size(n), stated_depth(n)
@@ -200,7 +200,10 @@ def remove_redundant(network: Network, property_: Property, budget: Budget) -> N
     behind, ranks = sorted_groups(property_)
     whole = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
     used = np.zeros(whole.size, dtype=bool)
-    if search(Question(whole, ranks, property_.presorted, budget), used).failing is not None:
+    if (
+        search(Question(whole, ranks, property_.presorted, budget, off_by=property_.off_by), used).failing
+        is not None
+    ):
         raise NetworkError(f"the network does not have the property {property_.name}: verify it first")
     kept = used[: network.size]
     layers = [

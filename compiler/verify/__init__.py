@@ -16,6 +16,7 @@ from nsc.compiler.verify.ladder import METHODS, TRIAL_METHODS, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, CERTIFICATE_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, property_of, sort
 from nsc.compiler.verify.question import Budget
+from nsc.compiler.verify.rank_errors import OutputErrors, RankErrors, rank_errors
 from nsc.compiler.verify.saved import check_proof, read_proof, verify_once
 
 __all__ = [
@@ -30,8 +31,10 @@ __all__ = [
     "Emitted",
     "Failure",
     "Mend",
+    "OutputErrors",
     "Proof",
     "Property",
+    "RankErrors",
     "Run",
     "Verdict",
     "check_emitted",
@@ -39,6 +42,7 @@ __all__ = [
     "diagnose",
     "parse",
     "property_of",
+    "rank_errors",
     "read_proof",
     "sort",
     "stable_order",

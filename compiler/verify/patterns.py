@@ -207,17 +207,20 @@ class JoinRule:
         states: the most patterns of a join; None: as many as time and memory allow.
         n: number of wires of the network.
         ranks: wire to its required rank; wires without one are forgotten.
+        off_by: how far the rank of a wire may be from the required one.
     """
 
     budget: Budget
     states: int | None
     n: int
     ranks: dict[int, int]
+    off_by: int = 0
 
     def needed(self, inputs: int) -> npt.NDArray[np.bool_]:
         """Return for each number of zeros, 0 … inputs, whether patterns of a component with it are kept.
 
-        Those are kept that can be part of an input of r or r + 1 zeros, for a rank r.
+        Those are kept that can be part of an input that decides a wire: for a rank r, an input of r or r + 1
+        zeros, or of as many less or more as the rank may be off.
         """
         others = self.n - inputs
         needed: npt.NDArray[np.bool_] = self._up_to[others + 1 :] > self._up_to[: inputs + 1]
@@ -228,7 +231,7 @@ class JoinRule:
         """For each k from 0 to n + 1, how many numbers below k are numbers of zeros that matter; (n + 2,)."""
         matters = np.zeros(self.n + 2, dtype=np.int64)
         for rank in self.ranks.values():
-            matters[rank : rank + 2] = 1
+            matters[[max(rank - self.off_by, 0), min(rank + self.off_by + 1, self.n)]] = 1
         return np.concatenate([[0], np.cumsum(matters[:-1])])
 
     def why_not(self, patterns: int, wires: int) -> str | None:

@@ -75,6 +75,7 @@ class Question:
         runs: wires whose inputs ascend.
         budget: the limits of the methods.
         tangled: whether the original network had reversed comparators.
+        off_by: how far the rank of a wire may be from the required one.
     """
 
     network: Network
@@ -82,11 +83,13 @@ class Question:
     runs: tuple[tuple[int, ...], ...]
     budget: Budget
     tangled: bool = False
+    off_by: int = 0
 
     @property
     def is_sort(self) -> bool:
         """Whether every wire should carry the rank of its number."""
-        return len(self.ranks) == self.network.n and all(w == r for w, r in self.ranks.items())
+        in_place = all(wire == rank for wire, rank in self.ranks.items())
+        return len(self.ranks) == self.network.n and in_place and not self.off_by
 
 
 def question_of(network: Network, property_: Property, budget: Budget) -> Question:
@@ -107,7 +110,7 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
     if len(ranks) < network.n:
         network = restrict(network, ranks)
     assert not is_tangled(network)
-    return Question(network, ranks, property_.presorted, budget, tangled)
+    return Question(network, ranks, property_.presorted, budget, tangled, property_.off_by)
 
 
 def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:

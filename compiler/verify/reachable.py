@@ -102,7 +102,7 @@ def _search(
 ) -> Outcome:
     """Search. states: as for `JoinRule`."""
     network, budget, runs = question.network, question.budget, question.runs
-    rule = JoinRule(budget, states, network.n, question.ranks)
+    rule = JoinRule(budget, states, network.n, question.ranks, question.off_by)
     state = _Search(network, rule, trace=visit is not None, used=used, visit=visit)
     try:
         state.run(runs)
@@ -352,8 +352,9 @@ class _Search:
         """Raise _FailingError if a wire of a finished component can carry a value that its rank forbids."""
         n = self.network.n
         rows = component.rows
-        is_sort = len(self.ranks) == n and all(wire == rank for wire, rank in self.ranks.items())
-        if is_sort and component.inputs == n:
+        off_by = self.rule.off_by
+        in_place = len(self.ranks) == n and all(wire == rank for wire, rank in self.ranks.items())
+        if in_place and not off_by and component.inputs == n:
             for wire in range(n - 1):
                 failing = rows[wire] & ~rows[wire + 1]
                 if failing.any():
@@ -364,9 +365,9 @@ class _Search:
                 continue
             rank = self.ranks[wire]
             # A wrong 0 shows if all other components hold ones, a wrong 1 if they hold zeros.
-            few = np.packbits(component.zeros <= rank, bitorder="little")
+            few = np.packbits(component.zeros <= rank - off_by, bitorder="little")
             others = n - component.inputs
-            many = np.packbits(component.zeros > rank - others, bitorder="little")
+            many = np.packbits(component.zeros > rank + off_by - others, bitorder="little")
             for failing, fill in ((~rows[wire] & few, 1), (rows[wire] & many, 0)):
                 if failing.any():
                     raise self._failing(component, failing, fill)

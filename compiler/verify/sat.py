@@ -34,8 +34,8 @@ def sat(question: Question) -> Answer | None:
     Certificates hold proofs of sorts only.
 
     A comparator is two gates. Wire r of a merge exchange network is 1 iff the inputs have at most r zeros,
-    so a wire of rank r is wrong iff it differs from that wire on the same inputs. To refute a sort, two
-    neighbours out of order suffice.
+    so a wire of rank r is wrong iff it is 0 where that wire is 1, or 1 where that wire is 0. If a rank may be
+    off, two other wires take its place. To refute a sort, two neighbours out of order suffice.
     """
     certify = question.budget.certify
     if not is_for(question.network) or (certify and not question.is_sort):
@@ -54,7 +54,11 @@ def sat(question: Question) -> Answer | None:
             wrong = [formula.both(out[w], -out[w + 1]) for w in range(n - 1)]
         else:
             right = formula.run(merge_exchange(n), inputs)
-            wrong = [formula.differ(out[wire], right[rank]) for wire, rank in question.ranks.items()]
+            wrong = []
+            for wire, rank in question.ranks.items():
+                least, most = rank - question.off_by, rank + question.off_by
+                wrong += [formula.both(right[least], -out[wire])] if least >= 0 else []
+                wrong += [formula.both(out[wire], -right[most])] if most < n else []
         solver.add_clause(wrong)
         satisfiable = _solve(solver, question)
         conflicts = int(solver.accum_stats()["conflicts"])
@@ -123,10 +127,6 @@ class _Formula:
         for clause in ([-c, a], [-c, b], [c, -a, -b]):
             self.solver.add_clause(clause)
         return c
-
-    def differ(self, a: int, b: int) -> int:
-        """Return a literal that is true iff exactly one of a and b is true."""
-        return -self.both(-self.both(a, -b), -self.both(-a, b))
 
     def run(self, network: Network, inputs: list[int]) -> list[int]:
         """Return the literals of a network's outputs."""

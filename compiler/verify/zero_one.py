@@ -9,7 +9,7 @@ Two methods are here: `exhaustion` tries all inputs, `primitive` one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ def exhaustion(question: Question) -> Answer | None:
     network, n = question.network, question.network.n
     if question.runs or n > MOST_WIRES:
         return None
-    for tried, failing in enumerate(exhaust(network, question.ranks), start=1):
+    for tried, failing in enumerate(exhaust(network, question.ranks, question.off_by), start=1):
         if failing is not None:
             return Answer(failing=failing)
         question.budget.check()
@@ -67,7 +67,12 @@ def primitive(question: Question) -> Answer | None:
     # A certificate has the comparators as they are, and they may join neighbours in standard form alone.
     if question.tangled and question.budget.certify:
         return None
-    if question.runs or not (at_an_end and in_place) or (np.diff(network.comparators, axis=1) != 1).any():
+    if (
+        question.runs
+        or question.off_by
+        or not (at_an_end and in_place)
+        or (np.diff(network.comparators, axis=1) != 1).any()
+    ):
         return None
     out = network.apply(np.arange(network.n)[::-1])
     for wire, rank in ranks.items():
@@ -82,15 +87,15 @@ def primitive(question: Question) -> Answer | None:
 
 
 def first_wrong(
-    network: Network, ranks: dict[int, int], inputs: Words, expected: Words, count: int
+    network: Network, wires: Sequence[int], inputs: Words, least: Words, most: Words, count: int
 ) -> int | None:
     """Return the index of an input for which some wire does not carry its rank, or None.
 
     Args:
         network: any network.
-        ranks: wire to its required rank, for some wires.
+        wires: some wires.
         inputs: (n, words) packed 0-1 inputs.
-        expected: (len(ranks), words): the right packed values of these wires.
+        least, most: (len(wires), words): the packed bounds of the values that are right on these wires.
         count: number of inputs; bits beyond it are ignored.
     """
     state = inputs.copy()
@@ -98,16 +103,28 @@ def first_wrong(
         lo, hi = layer[:, 0], layer[:, 1]
         a, b = state[lo], state[hi]
         state[lo], state[hi] = a & b, a | b
-    failing = np.bitwise_or.reduce(state[list(ranks)] ^ expected, axis=0)
+    found = state[list(wires)]
+    failing = np.bitwise_or.reduce((found ^ least) & (found ^ most), axis=0)
     bits = np.unpackbits(failing.astype("<u8").view(np.uint8), bitorder="little")[:count]
     return int(bits.argmax()) if bits.any() else None
 
 
-def first_wrong_vector(network: Network, ranks: dict[int, int], inputs: Inputs) -> int | None:
+def first_wrong_vector(
+    network: Network, ranks: dict[int, int], inputs: Inputs, off_by: int = 0
+) -> int | None:
     """Return the index of the first of (count, n) 0-1 inputs that comes out wrong, or None."""
-    zeros = network.n - inputs.sum(axis=1)
-    expected = zeros[:, None] <= np.array(list(ranks.values()))
-    return first_wrong(network, ranks, pack(inputs), pack(expected), len(inputs))
+    least, most = bounds_of(network.n - inputs.sum(axis=1), ranks.values(), off_by)
+    return first_wrong(network, [*ranks], pack(inputs), pack(least), pack(most), len(inputs))
+
+
+def bounds_of(zeros: npt.NDArray[np.int64], ranks: Iterable[int], off_by: int = 0) -> tuple[Inputs, Inputs]:
+    """Return the least and the most right value of wires of some ranks, for 0-1 inputs of so many zeros.
+
+    A rank is at most `off_by` off iff the wire is 1 for all inputs of at most rank - off_by zeros, and 0 for
+    those of more than rank + off_by.
+    """
+    wanted = np.array([*ranks])
+    return zeros[:, None] <= wanted - off_by, zeros[:, None] <= wanted + off_by
 
 
 def pack(vectors: Inputs) -> Words:
@@ -119,7 +136,7 @@ def pack(vectors: Inputs) -> Words:
     return words.view("<u8").astype(np.uint64)
 
 
-def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
+def exhaust(network: Network, ranks: dict[int, int], off_by: int = 0) -> Iterator[Vector | None]:
     """Try all 2^n inputs in pieces; yield None for each right piece, end with the first wrong input.
 
     Cost: 2·size·2^n / 64 word operations; n = 20 takes about 0.1 s, n = 24 a second.
@@ -136,8 +153,11 @@ def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
         ]
         inputs = np.stack([row.astype(np.uint64) for row in rows])
         ones = np.bitwise_count(index).astype(np.int64)
-        expected = np.stack([_AT_LEAST[np.clip(n - rank - ones, 0, 7)] for rank in ranks.values()])
-        wrong = first_wrong(network, ranks, inputs, expected, min(1 << n, 64 * len(index)))
+        least, most = (
+            np.stack([_AT_LEAST[np.clip(n - rank - off - ones, 0, 7)] for rank in ranks.values()])
+            for off in (-off_by, off_by)
+        )
+        wrong = first_wrong(network, [*ranks], inputs, least, most, min(1 << n, 64 * len(index)))
         if wrong is not None:
             number = (start << 6) + wrong
             yield tuple(number >> wire & 1 for wire in range(n))
@@ -145,16 +165,18 @@ def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
         yield None
 
 
-def sample_inputs(n: int, random_count: int, ranks: Sequence[int] = (), runs: Runs = ()) -> Iterator[Inputs]:
+def sample_inputs(
+    n: int, random_count: int, ranks: Sequence[int] = (), runs: Runs = (), off_by: int = 0
+) -> Iterator[Inputs]:
     """Yield 0-1 inputs, (count, n) at a time, that refute most wrong networks.
 
     The structured inputs settle three questions exactly. Sorted inputs: does untangling end with the
     identity? Reversed inputs: does a primitive network sort (de Bruijn 1974)? Inputs one exchange
     away from sorted: is a comparator (i, i+1) missing? The random inputs, from a fixed seed, have
     each a random share of ones; if only some wires have ranks, others follow with r or r + 1 zeros
-    for a rank r.
+    for a rank r, or with so many less or more as it may be off.
     """
-    for inputs in _sample(n, random_count, ranks):
+    for inputs in _sample(n, random_count, ranks, off_by):
         order_runs(inputs, runs)
         yield inputs
 
@@ -165,7 +187,7 @@ def order_runs(inputs: Inputs, runs: Runs) -> None:
         inputs[:, list(run)] = np.sort(inputs[:, list(run)], axis=1)
 
 
-def _sample(n: int, random_count: int, ranks: Sequence[int]) -> Iterator[Inputs]:
+def _sample(n: int, random_count: int, ranks: Sequence[int], off_by: int) -> Iterator[Inputs]:
     ramp = np.arange(n)
     piece = max(64, _SAMPLE_BYTES // n)
     for start in range(0, n + 1, piece):
@@ -178,10 +200,10 @@ def _sample(n: int, random_count: int, ranks: Sequence[int]) -> Iterator[Inputs]
         rows = np.arange(len(exchanged))
         exchanged[rows, first - 1], exchanged[rows, first] = True, False
         yield exchanged
-    yield from random_inputs(n, random_count, ranks)
+    yield from random_inputs(n, random_count, ranks, off_by)
 
 
-def random_inputs(n: int, random_count: int, ranks: Sequence[int] = ()) -> Iterator[Inputs]:
+def random_inputs(n: int, random_count: int, ranks: Sequence[int] = (), off_by: int = 0) -> Iterator[Inputs]:
     """Yield the random inputs of `sample_inputs`, (count, n) at a time."""
     piece = max(64, _SAMPLE_BYTES // n)
     generator = np.random.default_rng(0)
@@ -191,7 +213,8 @@ def random_inputs(n: int, random_count: int, ranks: Sequence[int] = ()) -> Itera
     if 0 < len(ranks) < n:
         for start in range(0, random_count, piece):
             count = min(piece, random_count - start)
-            zeros = generator.choice(ranks, count) + generator.integers(0, 2, count)
+            zeros = generator.choice(ranks, count) - off_by
+            zeros += (2 * off_by + 1) * generator.integers(0, 2, count)
             order = generator.random((count, n)).argsort(axis=1)
             yield order >= zeros[:, None]
 

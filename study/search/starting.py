@@ -13,12 +13,13 @@ from nsc.compiler.optimize import smallest_first
 from nsc.compiler.passes import relayer, restrict, untangle
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import Property, Verdict, verify
+from nsc.compiler.verify.counted import applied
 from nsc.errors import NetworkError, PropertyError, UnprovedError
 from nsc.join.budget import budget_of
 from nsc.study.search.engine import Comparators, Standing, removable
 from nsc.study.search.goal import Goal, first_layers, without_images
 from nsc.study.search.islands import State
-from nsc.study.search.patterns import applied, reachable
+from nsc.study.search.patterns import reachable
 from nsc.study.search.rounds import decide, pool_of
 from nsc.wording import argument, count
 

@@ -13,7 +13,7 @@ struct Problem {
     int64_t wires, symmetric;
     Objective objective;
     int64_t most_layers;  // 0 for any number
-    int64_t prefix_count, behind_count, outputs, blocks;
+    int64_t prefix_count, behind_count, outputs, bounds, blocks;
     const Comparator *prefix, *behind;
     const uint8_t *output_wires;
     const uint64_t *rows;
