@@ -1,4 +1,4 @@
-"""Functions for networks, without torch: read, list, shrink, and write them in other languages."""
+"""Functions for networks, without torch: read, list, shrink, write them; count errors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from nsc.compiler.optimize import MOST_RECORDED, Optimized
 from nsc.compiler.optimize import optimize as optimize_network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
-from nsc.compiler.verify import Budget, Property, Verdict, property_of
+from nsc.compiler.verify import Budget, Property, RankErrors, Verdict, property_of
+from nsc.compiler.verify import rank_errors as rank_errors_of
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
 from nsc.version import VERSION
 from nsc.wording import argument
 
-__all__ = ["emit", "network", "optimize", "records"]
+__all__ = ["emit", "network", "optimize", "rank_errors", "records"]
 
 
 def network(
@@ -96,6 +97,35 @@ def optimize(
     budget = budget_of(max_memory, time_limit)
     described = describe(network, n, format, index_base)
     return proved_and_optimized(described, property_of(property, described.n), budget)
+
+
+def rank_errors(
+    network: Named,
+    n: int | None = None,
+    *,
+    property: str | Property = "sort",
+    format: str | None = None,
+    index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+) -> RankErrors:
+    """Count for how many orders of different values each output of a network carries which rank.
+
+    Args:
+        network, n, format, index_base: the network, as in `compile`; it need not have the property.
+        property: the right ranks, as in `verify`. Presorted inputs are sorted in each order.
+        max_memory: MB for counted 0-1 patterns. Where they need more, and from 65 wires on, random orders are
+            sampled, always the same.
+
+    Raises:
+        NetworkError: no such family or file, or no network in it.
+        PropertyError: as in `verify`.
+
+    >>> found = rank_errors([(0, 1), (1, 2)], property="median").outputs[0]
+    >>> found.right, found.most_off
+    (Fraction(2, 3), 1)
+    """
+    described = describe(network, n, format, index_base)
+    return rank_errors_of(described, property_of(property, described.n), budget_of(max_memory, None))
 
 
 def proved_and_optimized(network: Network, property_: Property, budget: Budget) -> Optimized:

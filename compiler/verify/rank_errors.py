@@ -75,6 +75,8 @@ class RankErrors:
         of, most = "orders", "at most"
         if self.orders is not None:
             of, most = count(self.orders, "random order"), "among these up to"
+        if not wrong:
+            return [f"right for all {of}"]
         lines = [
             f"rank {each.rank} on {'wire' if len(each.wires) == 1 else 'wires'} "
             f"{', '.join(map(str, each.wires))}: right for {_percent(each.right)} of {of}, "
