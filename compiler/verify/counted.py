@@ -21,6 +21,7 @@ Patterns = npt.NDArray[np.uint64]
 Needed = Callable[[int], npt.NDArray[np.bool_]]
 
 MOST_WIRES = 64
+_IN_CACHE = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Part:
 
     wires: tuple[int, ...]
     patterns: Patterns
-    ones: npt.NDArray[np.int64]
+    ones: npt.NDArray[np.uint8]
     counts: npt.NDArray[np.int64]
 
     def product(self, other: Part, needed: Needed, most: int) -> Part:
@@ -53,26 +54,29 @@ class Part:
         counts = np.multiply.outer(self.counts, other.counts).ravel()
         return Part(wires, patterns[kept], ones[kept], counts[kept])
 
-    def after(self, comparators: Iterable[tuple[int, int]], live: int) -> Part:
+    def after(self, comparators: Sequence[tuple[int, int]], live: int) -> Part:
         """Return the part behind comparators on its wires, with the bits in `live` of its patterns."""
         patterns = applied(self.patterns, comparators) & np.uint64(live)
-        order = np.lexsort((patterns, self.ones))
+        order = np.argsort(patterns)
+        order = order[np.argsort(self.ones[order], kind="stable")]
         patterns, ones = patterns[order], self.ones[order]
         differs = (patterns[1:] != patterns[:-1]) | (ones[1:] != ones[:-1])
         first = np.flatnonzero(np.append(True, differs))
         return Part(self.wires, patterns[first], ones[first], np.add.reduceat(self.counts[order], first))
 
 
-def applied(patterns: Patterns, comparators: Iterable[tuple[int, int]]) -> Patterns:
-    """Return what comparators make of patterns.
+def applied(patterns: Patterns, comparators: Sequence[tuple[int, int]]) -> Patterns:
+    """Return what comparators in standard form make of patterns.
 
     >>> applied(np.array([0b01, 0b10], np.uint64), [(0, 1)]).tolist()
     [2, 2]
     """
-    for lo, hi in comparators:
-        exchanged = (patterns >> np.uint64(lo)) & ~(patterns >> np.uint64(hi)) & np.uint64(1)
-        patterns = patterns ^ (exchanged << np.uint64(lo) | exchanged << np.uint64(hi))
-    return patterns
+    out: Patterns = patterns.copy()
+    for piece in np.array_split(out, 1 + len(out) // _IN_CACHE):
+        for lo, hi in comparators:
+            rises = (piece >> np.uint64(hi - lo) ^ piece) & piece & np.uint64(1 << lo)
+            piece += rises * np.uint64((1 << hi - lo) - 1)
+    return out
 
 
 def counted(
@@ -102,7 +106,7 @@ def counted(
         ones = range(len(run) + 1)
         words = [sum(1 << wire for wire in run[len(run) - k :]) for k in ones]
         ways = [math.comb(len(run), k) for k in ones]
-        begun = Part(tuple(run), np.array(words, np.uint64), np.arange(len(run) + 1), np.array(ways))
+        begun = Part(tuple(run), np.array(words, np.uint64), np.array(ones, np.uint8), np.array(ways))
         part |= dict.fromkeys(run, begun)
     later = list(comparators)
     while True:

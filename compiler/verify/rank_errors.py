@@ -22,7 +22,7 @@ from nsc.compiler.verify.zero_one import order_runs
 from nsc.wording import count
 
 # Memory of a pattern while it is counted.
-_PATTERN_BYTES = 256
+_PATTERN_BYTES = 1 << 10
 # Random orders of a sample, and the most values of them all.
 _ORDERS, _VALUES = 1 << 14, 1 << 21
 # Outputs that `lines` lists.

@@ -8,7 +8,7 @@ and with r + R + 1 zeros. Source: Knuth 5.3.4, theorem Z, wire by wire.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -69,7 +69,7 @@ def packed(inputs: npt.NDArray[np.bool_]) -> Patterns:
     return words
 
 
-def wrong(goal: Goal, patterns: Patterns, comparators: Iterable[Comparator]) -> npt.NDArray[np.bool_]:
+def wrong(goal: Goal, patterns: Patterns, comparators: Sequence[Comparator]) -> npt.NDArray[np.bool_]:
     """Return for which patterns comparators leave a wrong value on an output."""
     out = applied(applied(patterns, comparators), goal.behind)
     found = (out[:, None] >> np.array([*goal.ranks], np.uint64) & np.uint64(1)).astype(bool)
