@@ -127,6 +127,8 @@ def test_a_search_leaves_ranks_off_as_far_as_it_may():
     out, _ = call("search", "--n", 9, *words, "--seconds", 1, "-o", "best.txt", "--json")
     facts = json.loads(out)
     assert facts["property"] == "median, at most 3 off"
+    assert facts["rank_errors"]["outputs"][0]["most_off"] == 3
+    assert "\nrank 4 on wire 4: right for " in call("search", "--n", 9, *words, "--seconds", 0.1)[1]
     assert (facts["verdict"], facts["size"], facts["best_known"]) == ("proved", 3, None)
     assert call("verify", "best.txt", "--n", 9, *words)[0].startswith(
         "median, at most 3 off: proved: 9 wires, 3 comp"
