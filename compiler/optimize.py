@@ -200,10 +200,7 @@ def remove_redundant(network: Network, property_: Property, budget: Budget) -> N
     behind, ranks = sorted_groups(property_)
     whole = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
     used = np.zeros(whole.size, dtype=bool)
-    if (
-        search(Question(whole, ranks, property_.presorted, budget, off_by=property_.off_by), used).failing
-        is not None
-    ):
+    if search(Question(whole, ranks, property_.presorted, budget), used).failing is not None:
         raise NetworkError(f"the network does not have the property {property_.name}: verify it first")
     kept = used[: network.size]
     layers = [

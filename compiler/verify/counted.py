@@ -114,15 +114,14 @@ def counted(
         waiting: set[int] = set()
         ready: dict[Part, list[tuple[int, int]]] = {}
         joins, left = [], []
-        for pair in later:
-            a, b = (part[wire] for wire in pair)
-            if waiting.isdisjoint(pair) and a is b:
-                ready.setdefault(a, []).append(pair)
+        for lo, hi in later:
+            is_ready = waiting.isdisjoint((lo, hi))
+            if is_ready and part[lo] is part[hi]:
+                ready.setdefault(part[lo], []).append((lo, hi))
                 continue
-            if waiting.isdisjoint(pair):
-                joins.append(pair)
-            waiting.update(pair)
-            left.append(pair)
+            joins += [(lo, hi)] * is_ready
+            waiting |= {lo, hi}
+            left.append((lo, hi))
         later = left
         live = sum(1 << wire for wire in waiting.union(outputs))
         for each, pairs in ready.items():

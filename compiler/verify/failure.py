@@ -115,20 +115,19 @@ def _mend(network: Network, property_: Property, vector: Vector) -> Mend | None:
         return None
     behind, ranks = sorted_groups(property_)
     sample = [np.array([vector], dtype=bool)]
-    off_by = property_.off_by
-    sample += zero_one.sample_inputs(n, _SAMPLE, tuple(ranks.values()), property_.presorted, off_by)
+    sample += zero_one.sample_inputs(n, _SAMPLE, tuple(ranks.values()), property_.presorted)
     inputs = np.concatenate(sample)
-    bounds = zero_one.bounds_of(n - inputs.sum(axis=1), ranks.values(), off_by)
-    least, most = ([_integer(values) for values in bound.T] for bound in bounds)
+    least, most = (
+        {wire: _integer(values) for wire, values in zip(ranks, bound.T, strict=True)}
+        for bound in zero_one.bounds_of(n - inputs.sum(axis=1), ranks.values())
+    )
     state = [_integer(inputs[:, wire]) for wire in range(n)]
     front: list[Pair] = []
     for index in range(len(layers) + 1):
         layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
         for change, changed in _changes(layer, index, n):
             out = _applied([*changed, *rest, *behind], state)
-            if not any(
-                (out[wire] ^ a) & (out[wire] ^ b) for wire, a, b in zip(ranks, least, most, strict=True)
-            ):
+            if not any((out[wire] ^ least[wire]) & (out[wire] ^ most[wire]) for wire in ranks):
                 mended = Network.from_comparators(n, [*front, *changed, *rest])
                 if verify(mended, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
                     return change

@@ -89,11 +89,9 @@ def decide(
     def sample(question: Question) -> Answer | None:
         nonlocal sampled
         random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
-        inputs_of = zero_one.sample_inputs(
-            network.n, random_count, tuple(ranks.values()), question.runs, question.off_by
-        )
+        inputs_of = zero_one.sample_inputs(network.n, random_count, tuple(ranks.values()), question.runs)
         for inputs in inputs_of:
-            wrong = zero_one.first_wrong_vector(question.network, ranks, inputs, question.off_by)
+            wrong = zero_one.first_wrong_vector(question.network, ranks, inputs)
             sampled += len(inputs) if wrong is None else wrong
             if wrong is not None:
                 return Answer(failing=tuple(inputs[wrong].astype(int).tolist()))

@@ -145,14 +145,8 @@ def parse(
     """
     named = _NAME.fullmatch(text)
     if named and any(named.groups()[1:]):
-        listed = None if named[2] is None else [int(wire) for wire in named[2].split(",") if wire]
-        return parse(
-            named[1],
-            n,
-            wires if listed is None else listed,
-            named[3] or presorted,
-            int(named[4] or off_by),
-        )
+        wires = [int(wire) for wire in named[2].split(",") if wire] if named[2] else wires
+        return parse(named[1], n, wires, named[3] or presorted, int(named[4] or off_by))
     match = re.fullmatch(
         r"(sort|median|(top|bottom)-(\d{1,9})(-set)?|rank-(\d{1,9}(?:,\d{1,9})*)|"
         r"merge-(\d{1,9})\+(\d{1,9}))",

@@ -8,7 +8,7 @@ on the output gives the share of orders that leave rank r there: p(n - r) - p(n 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,13 +28,12 @@ _ORDERS, _VALUES = 1 << 14, 1 << 21
 # Outputs that `lines` lists.
 _LISTED = 8
 
-# The share of orders for each rank that occurs, the lowest rank first.
 Shares = dict[int, Fraction]
 
 
 @dataclass(frozen=True)
 class OutputErrors:
-    """The ranks that an output carries, over orders of different values.
+    """The ranks that an output carries.
 
     Attributes:
         wires: the output; or wires that carry their ranks in any order, and are sorted first.
@@ -63,7 +62,7 @@ class RankErrors:
 
     Attributes:
         outputs: one for each rank of a property.
-        orders: None for all orders; else so many random ones.
+        orders: how many random orders were tried; None: all orders are counted.
     """
 
     outputs: tuple[OutputErrors, ...]
@@ -75,48 +74,36 @@ class RankErrors:
         of, most = "orders", "at most"
         if self.orders is not None:
             of, most = count(self.orders, "random order"), "among these up to"
-        if not wrong:
-            return [f"right for all {of}"]
         lines = [
-            f"rank {each.rank} on {'wire' if len(each.wires) == 1 else 'wires'} "
-            f"{', '.join(map(str, each.wires))}: right for {_percent(each.right)} of {of}, "
-            f"{most} {count(each.most_off, 'rank')} off"
+            f"rank {each.rank} on wire{'s' * (len(each.wires) > 1)} {', '.join(map(str, each.wires))}: right "
+            f"for {_percent(each.right)} of {of}, {most} {count(each.most_off, 'rank')} off"
             for each in wrong[:_LISTED]
         ]
-        if len(wrong) > _LISTED:
-            least = _percent(wrong[_LISTED].right)
-            lines.append(f"{len(wrong) - _LISTED:,} more ranks: right for {least} of {of} or more")
-        return lines
+        for each in wrong[_LISTED : _LISTED + 1]:
+            more = count(len(wrong) - _LISTED, "more rank")
+            lines.append(f"{more}: right for {_percent(each.right)} of {of} or more")
+        return lines or [f"right for all {of}"]
 
     def facts(self) -> dict[str, Any]:
         """Return the errors as a JSON object; a sample has no shares."""
-        return {
-            "orders": "all" if self.orders is None else self.orders,
-            "outputs": [
-                {
-                    "wires": each.wires,
-                    "rank": each.rank,
-                    "right": float(each.right),
-                    "most_off": each.most_off,
-                }
-                | ({} if self.orders else {"shares": {rank: str(part) for rank, part in each.shares.items()}})
-                for each in self.outputs
-            ],
-        }
+        outputs = [
+            {"wires": each.wires, "rank": each.rank, "right": float(each.right), "most_off": each.most_off}
+            | ({} if self.orders else {"shares": {rank: str(share) for rank, share in each.shares.items()}})
+            for each in self.outputs
+        ]
+        return {"orders": self.orders or "all", "outputs": outputs}
 
 
 def rank_errors(network: Network, property_: Property, budget: Budget | None = None) -> RankErrors:
     """Return how far the outputs of a network are from their ranks, over all orders of different values.
 
-    Presorted runs are sorted in each order before the network is.
-
     Args:
         network: any network of the property's wires.
-        property_: which wires should carry which ranks.
+        property_: which wires should carry which ranks; presorted runs are sorted in each order.
         budget: its memory bounds the 0-1 patterns; beyond, and from 65 wires on, a sample of orders is taken,
             always the same.
     """
-    question = question_of(network, property_, Budget() if budget is None else budget)
+    question = question_of(network, replace(property_, off_by=0), Budget() if budget is None else budget)
     orders = None
     try:
         shares = _counted(question)
@@ -128,43 +115,37 @@ def rank_errors(network: Network, property_: Property, budget: Budget | None = N
 
 
 def _counted(question: Question) -> dict[int, Shares]:
-    """Return the shares of each rank's wire by counting inputs; raise BudgetError if that takes too much."""
-    network, budget = question.network, question.budget
-    n = network.n
+    """Return the shares for each right rank by counting inputs; raise BudgetError if that takes too much."""
+    n = question.network.n
     if n > MOST_WIRES:
         raise BudgetError(f"{MOST_WIRES} wires")
-    pairs = [(lo, hi) for lo, hi in network.comparators.tolist()]
-    every = np.ones(n + 1, bool)
-    most = budget.memory // _PATTERN_BYTES
-    parts = counted(n, pairs, question.runs, question.ranks, lambda wires: every[: wires + 1], most)
+    pairs = [(lo, hi) for lo, hi in question.network.comparators.tolist()]
+    most = question.budget.memory // _PATTERN_BYTES
+    parts = counted(n, pairs, question.runs, question.ranks, lambda inputs: np.ones(inputs + 1, bool), most)
     part_of = {wire: part for part in parts for wire in part.wires}
-    return {rank: _shares(n, wire, part_of[wire]) for wire, rank in question.ranks.items()}
+    return {span.start: _shares(n, wire, part_of[wire]) for wire, span in question.ranks.items()}
 
 
 def _shares(n: int, wire: int, part: Part) -> Shares:
     """Return the shares of a wire; ones beyond the inputs of its part lie on any of the other wires."""
-    inputs = len(part.wires)
     is_one = (part.patterns >> np.uint64(wire) & np.uint64(1)).astype(bool)
-    counts = np.zeros(inputs + 1, np.int64)
+    counts = np.zeros(n + 1, np.int64)
     np.add.at(counts, part.ones[is_one], part.counts[is_one])
-    share = [
-        Fraction(
-            sum(c * math.comb(n - inputs, k - j) for j, c in enumerate(counts.tolist()[: k + 1])),
-            math.comb(n, k),
-        )
+    others = n - len(part.wires)
+    ways = [
+        sum(c * math.comb(others, k - j) for j, c in enumerate(counts.tolist()[: k + 1]))
         for k in range(n + 1)
     ]
-    shares = {rank: share[n - rank] - share[n - rank - 1] for rank in range(n)}
-    return {rank: part for rank, part in shares.items() if part}
+    share = [Fraction(ways[n - zeros], math.comb(n, zeros)) for zeros in range(n + 1)]
+    return {rank: share[rank] - share[rank + 1] for rank in range(n) if share[rank] != share[rank + 1]}
 
 
 def _sampled(question: Question, orders: int) -> dict[int, Shares]:
-    """Return the shares of each rank's wire among random orders."""
-    n = question.network.n
-    values = np.random.default_rng(0).permuted(np.tile(np.arange(n), (orders, 1)), axis=1)
+    """Return the shares for each right rank among random orders."""
+    values = np.random.default_rng(0).permuted(np.tile(np.arange(question.network.n), (orders, 1)), axis=1)
     order_runs(values, question.runs)
     out = question.network.apply(values)
-    found = {rank: np.unique_counts(out[:, wire]) for wire, rank in question.ranks.items()}
+    found = {span.start: np.unique_counts(out[:, wire]) for wire, span in question.ranks.items()}
     return {
         rank: {int(value): Fraction(int(times), orders) for value, times in zip(*each, strict=True)}
         for rank, each in found.items()
@@ -173,7 +154,6 @@ def _sampled(question: Question, orders: int) -> dict[int, Shares]:
 
 def _percent(share: Fraction) -> str:
     """Return a share in percent; one that is not all or none is not rounded to either."""
-    text = f"{float(share):.1%}"
-    if 0 < share < 1:
-        text = {"0.0%": "less than 0.1%", "100.0%": "more than 99.9%"}.get(text, text)
-    return text.replace("%", " %")
+    text = f"{float(share):.1%}".replace("%", " %")
+    rounded = {"0.0 %": "less than 0.1 %", "100.0 %": "more than 99.9 %"}
+    return rounded.get(text, text) if 0 < share < 1 else text

@@ -34,8 +34,8 @@ def sat(question: Question) -> Answer | None:
     Certificates hold proofs of sorts only.
 
     A comparator is two gates. Wire r of a merge exchange network is 1 iff the inputs have at most r zeros,
-    so a wire of rank r is wrong iff it is 0 where that wire is 1, or 1 where that wire is 0. If a rank may be
-    off, two other wires take its place. To refute a sort, two neighbours out of order suffice.
+    so a wire is wrong iff it is 0 where the wire of its lowest rank is 1, or 1 where the wire of its highest
+    rank is 0. To refute a sort, two neighbours out of order suffice.
     """
     certify = question.budget.certify
     if not is_for(question.network) or (certify and not question.is_sort):
@@ -54,11 +54,9 @@ def sat(question: Question) -> Answer | None:
             wrong = [formula.both(out[w], -out[w + 1]) for w in range(n - 1)]
         else:
             right = formula.run(merge_exchange(n), inputs)
-            wrong = []
-            for wire, rank in question.ranks.items():
-                least, most = rank - question.off_by, rank + question.off_by
-                wrong += [formula.both(right[least], -out[wire])] if least >= 0 else []
-                wrong += [formula.both(out[wire], -right[most])] if most < n else []
+            spans = question.ranks.items()
+            wrong = [formula.both(right[span[0]], -out[wire]) for wire, span in spans if span[0] >= 0]
+            wrong += [formula.both(out[wire], -right[span[-1]]) for wire, span in spans if span[-1] < n]
         solver.add_clause(wrong)
         satisfiable = _solve(solver, question)
         conflicts = int(solver.accum_stats()["conflicts"])

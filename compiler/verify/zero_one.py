@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nsc.compiler.network import Network
 from nsc.compiler.verify.proof import Vector
-from nsc.compiler.verify.question import Answer, Question
+from nsc.compiler.verify.question import Answer, Question, in_place
 from nsc.wording import count
 
 Words = npt.NDArray[np.uint64]
@@ -42,7 +42,7 @@ def exhaustion(question: Question) -> Answer | None:
     network, n = question.network, question.network.n
     if question.runs or n > MOST_WIRES:
         return None
-    for tried, failing in enumerate(exhaust(network, question.ranks, question.off_by), start=1):
+    for tried, failing in enumerate(exhaust(network, question.ranks), start=1):
         if failing is not None:
             return Answer(failing=failing)
         question.budget.check()
@@ -62,24 +62,21 @@ def primitive(question: Question) -> Answer | None:
     """
     network, ranks = question.network, question.ranks
     wires = set(ranks)
-    at_an_end = wires in (set(range(len(wires))), set(range(network.n - len(wires), network.n)))
-    in_place = all(wire == rank for wire, rank in ranks.items())
+    fits = in_place(ranks) and wires in (
+        set(range(len(wires))),
+        set(range(network.n - len(wires), network.n)),
+    )
     # A certificate has the comparators as they are, and they may join neighbours in standard form alone.
     if question.tangled and question.budget.certify:
         return None
-    if (
-        question.runs
-        or question.off_by
-        or not (at_an_end and in_place)
-        or (np.diff(network.comparators, axis=1) != 1).any()
-    ):
+    if question.runs or not fits or (np.diff(network.comparators, axis=1) != 1).any():
         return None
     out = network.apply(np.arange(network.n)[::-1])
-    for wire, rank in ranks.items():
+    for wire in ranks:
         actual = int(out[wire])
-        if actual != rank:
+        if actual != wire:
             # The same input as 0 and 1, with a threshold between the actual value and the right one.
-            threshold = max(actual, rank)
+            threshold = max(actual, wire)
             return Answer(failing=tuple(int(value >= threshold) for value in range(network.n)[::-1]))
     verdict = "comes out sorted" if len(ranks) == network.n else "comes out right"
     reversed_input = f"the reversed input of {count(network.n, 'value')}"
@@ -87,15 +84,15 @@ def primitive(question: Question) -> Answer | None:
 
 
 def first_wrong(
-    network: Network, wires: Sequence[int], inputs: Words, least: Words, most: Words, count: int
+    network: Network, ranks: dict[int, range], inputs: Words, least: Words, most: Words, count: int
 ) -> int | None:
     """Return the index of an input for which some wire does not carry its rank, or None.
 
     Args:
         network: any network.
-        wires: some wires.
+        ranks: some wires to the ranks that they may carry.
         inputs: (n, words) packed 0-1 inputs.
-        least, most: (len(wires), words): the packed bounds of the values that are right on these wires.
+        least, most: (len(ranks), words): the packed bounds of the values that are right on these wires.
         count: number of inputs; bits beyond it are ignored.
     """
     state = inputs.copy()
@@ -103,28 +100,30 @@ def first_wrong(
         lo, hi = layer[:, 0], layer[:, 1]
         a, b = state[lo], state[hi]
         state[lo], state[hi] = a & b, a | b
-    found = state[list(wires)]
+    found = state[list(ranks)]
     failing = np.bitwise_or.reduce((found ^ least) & (found ^ most), axis=0)
     bits = np.unpackbits(failing.astype("<u8").view(np.uint8), bitorder="little")[:count]
     return int(bits.argmax()) if bits.any() else None
 
 
-def first_wrong_vector(
-    network: Network, ranks: dict[int, int], inputs: Inputs, off_by: int = 0
-) -> int | None:
+def first_wrong_vector(network: Network, ranks: dict[int, range], inputs: Inputs) -> int | None:
     """Return the index of the first of (count, n) 0-1 inputs that comes out wrong, or None."""
-    least, most = bounds_of(network.n - inputs.sum(axis=1), ranks.values(), off_by)
-    return first_wrong(network, [*ranks], pack(inputs), pack(least), pack(most), len(inputs))
+    bounds = bounds_of(network.n - inputs.sum(axis=1), ranks.values())
+    return first_wrong(network, ranks, pack(inputs), pack(bounds[0]), pack(bounds[1]), len(inputs))
 
 
-def bounds_of(zeros: npt.NDArray[np.int64], ranks: Iterable[int], off_by: int = 0) -> tuple[Inputs, Inputs]:
-    """Return the least and the most right value of wires of some ranks, for 0-1 inputs of so many zeros.
+def bounds_of(zeros: npt.NDArray[np.int64], ranks: Iterable[range]) -> Inputs:
+    """Return the least and the most right values, (2, inputs, wires), for 0-1 inputs of so many zeros.
 
-    A rank is at most `off_by` off iff the wire is 1 for all inputs of at most rank - off_by zeros, and 0 for
-    those of more than rank + off_by.
+    A wire carries one of some ranks iff it is 1 for inputs of at most as many zeros as the lowest of them,
+    and 0 for those of more than the highest.
     """
-    wanted = np.array([*ranks])
-    return zeros[:, None] <= wanted - off_by, zeros[:, None] <= wanted + off_by
+    return np.asarray(zeros)[:, None] <= _ends(ranks)[:, None]
+
+
+def _ends(ranks: Iterable[range]) -> npt.NDArray[np.int64]:
+    """Return the lowest and the highest ranks, (2, wires)."""
+    return np.array([*zip(*((span[0], span[-1]) for span in ranks), strict=True)])
 
 
 def pack(vectors: Inputs) -> Words:
@@ -136,7 +135,7 @@ def pack(vectors: Inputs) -> Words:
     return words.view("<u8").astype(np.uint64)
 
 
-def exhaust(network: Network, ranks: dict[int, int], off_by: int = 0) -> Iterator[Vector | None]:
+def exhaust(network: Network, ranks: dict[int, range]) -> Iterator[Vector | None]:
     """Try all 2^n inputs in pieces; yield None for each right piece, end with the first wrong input.
 
     Cost: 2·size·2^n / 64 word operations; n = 20 takes about 0.1 s, n = 24 a second.
@@ -153,11 +152,8 @@ def exhaust(network: Network, ranks: dict[int, int], off_by: int = 0) -> Iterato
         ]
         inputs = np.stack([row.astype(np.uint64) for row in rows])
         ones = np.bitwise_count(index).astype(np.int64)
-        least, most = (
-            np.stack([_AT_LEAST[np.clip(n - rank - off - ones, 0, 7)] for rank in ranks.values()])
-            for off in (-off_by, off_by)
-        )
-        wrong = first_wrong(network, [*ranks], inputs, least, most, min(1 << n, 64 * len(index)))
+        least, most = _AT_LEAST[np.clip(n - _ends(ranks.values())[..., None] - ones, 0, 7)]
+        wrong = first_wrong(network, ranks, inputs, least, most, min(1 << n, 64 * len(index)))
         if wrong is not None:
             number = (start << 6) + wrong
             yield tuple(number >> wire & 1 for wire in range(n))
@@ -166,17 +162,17 @@ def exhaust(network: Network, ranks: dict[int, int], off_by: int = 0) -> Iterato
 
 
 def sample_inputs(
-    n: int, random_count: int, ranks: Sequence[int] = (), runs: Runs = (), off_by: int = 0
+    n: int, random_count: int, ranks: Sequence[range] = (), runs: Runs = ()
 ) -> Iterator[Inputs]:
     """Yield 0-1 inputs, (count, n) at a time, that refute most wrong networks.
 
     The structured inputs settle three questions exactly. Sorted inputs: does untangling end with the
     identity? Reversed inputs: does a primitive network sort (de Bruijn 1974)? Inputs one exchange
     away from sorted: is a comparator (i, i+1) missing? The random inputs, from a fixed seed, have
-    each a random share of ones; if only some wires have ranks, others follow with r or r + 1 zeros
-    for a rank r, or with so many less or more as it may be off.
+    each a random share of ones; if only some wires have ranks, others follow that decide one of these
+    wires: with as many zeros as the lowest rank that it may carry, or one more than the highest.
     """
-    for inputs in _sample(n, random_count, ranks, off_by):
+    for inputs in _sample(n, random_count, ranks):
         order_runs(inputs, runs)
         yield inputs
 
@@ -187,7 +183,7 @@ def order_runs(inputs: Inputs, runs: Runs) -> None:
         inputs[:, list(run)] = np.sort(inputs[:, list(run)], axis=1)
 
 
-def _sample(n: int, random_count: int, ranks: Sequence[int], off_by: int) -> Iterator[Inputs]:
+def _sample(n: int, random_count: int, ranks: Sequence[range]) -> Iterator[Inputs]:
     ramp = np.arange(n)
     piece = max(64, _SAMPLE_BYTES // n)
     for start in range(0, n + 1, piece):
@@ -200,10 +196,10 @@ def _sample(n: int, random_count: int, ranks: Sequence[int], off_by: int) -> Ite
         rows = np.arange(len(exchanged))
         exchanged[rows, first - 1], exchanged[rows, first] = True, False
         yield exchanged
-    yield from random_inputs(n, random_count, ranks, off_by)
+    yield from random_inputs(n, random_count, ranks)
 
 
-def random_inputs(n: int, random_count: int, ranks: Sequence[int] = (), off_by: int = 0) -> Iterator[Inputs]:
+def random_inputs(n: int, random_count: int, ranks: Sequence[range] = ()) -> Iterator[Inputs]:
     """Yield the random inputs of `sample_inputs`, (count, n) at a time."""
     piece = max(64, _SAMPLE_BYTES // n)
     generator = np.random.default_rng(0)
@@ -213,8 +209,8 @@ def random_inputs(n: int, random_count: int, ranks: Sequence[int] = (), off_by: 
     if 0 < len(ranks) < n:
         for start in range(0, random_count, piece):
             count = min(piece, random_count - start)
-            zeros = generator.choice(ranks, count) - off_by
-            zeros += (2 * off_by + 1) * generator.integers(0, 2, count)
+            chosen = generator.integers(len(ranks), size=count)
+            zeros = np.add(_ends(ranks), [[0], [1]])[generator.integers(0, 2, count), chosen]
             order = generator.random((count, n)).argsort(axis=1)
             yield order >= zeros[:, None]
 

@@ -127,14 +127,11 @@ def verify_command(
             errors = rank_errors(network, property_, budget)
     with beside(certificate_file):
         if as_json:
-            causes: dict[str, object] = {}
+            causes: dict[str, object] = {} if errors is None else {"rank_errors": errors.facts()}
             if failure is not None:
                 mend = None if failure.mend is None else failure.mend.words
-                causes = {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": mend}
-            known = {
-                "rank_errors": None if errors is None else errors.facts(),
-                "best_known": None if records is None else asdict(records),
-            }
+                causes |= {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": mend}
+            known = {"best_known": None if records is None else asdict(records)}
             click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes, **known}))
         else:
             _print_proof(network, proof, failure, errors)

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.families import Comparator
+from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget
 from nsc.compiler.verify.counted import Patterns, applied, counted
 from nsc.compiler.verify.patterns import JoinRule
 from nsc.compiler.verify.question import BudgetError
-from nsc.compiler.verify.zero_one import bounds_of, sample_inputs
+from nsc.compiler.verify.zero_one import sample_inputs
 from nsc.study.search.goal import Goal
 
 # The most patterns of a pool that has all of them, and of a set on the way to it.
@@ -35,7 +36,7 @@ def reachable(goal: Goal) -> Patterns | None:
 
     With symmetry one of each pattern and its mirror image. Cost: at most some seconds.
     """
-    needed = JoinRule(Budget(), None, goal.n, goal.ranks, goal.wanted.off_by).needed
+    needed = JoinRule(Budget(), None, goal.n, goal.ranks).needed
     limits = needed, _MOST_ON_THE_WAY
     try:
         parts = counted(goal.n, goal.prefix, goal.wanted.presorted, range(goal.n), *limits)
@@ -54,11 +55,12 @@ def reachable(goal: Goal) -> Patterns | None:
 @cache
 def sampled(goal: Goal) -> Patterns:
     """Return patterns of inputs that refute most wrong networks: the same for the same goal."""
-    wanted = goal.wanted
-    inputs_of = sample_inputs(goal.n, _SAMPLE, tuple(goal.ranks.values()), wanted.presorted, wanted.off_by)
-    words = [packed(inputs) for inputs in inputs_of]
+    words = [
+        packed(inputs)
+        for inputs in sample_inputs(goal.n, _SAMPLE, tuple(goal.ranks.values()), goal.wanted.presorted)
+    ]
     patterns = applied(np.concatenate(words), goal.prefix)
-    needed = JoinRule(Budget(), None, goal.n, goal.ranks, wanted.off_by).needed(goal.n)
+    needed = JoinRule(Budget(), None, goal.n, goal.ranks).needed(goal.n)
     return np.unique(patterns[needed[zeros_of(goal.n, patterns)]])
 
 
@@ -69,13 +71,14 @@ def packed(inputs: npt.NDArray[np.bool_]) -> Patterns:
     return words
 
 
+def unpacked(n: int, patterns: Patterns) -> npt.NDArray[np.bool_]:
+    """Return patterns as (count, n) 0-1 inputs."""
+    return np.array(patterns[:, None] >> np.arange(n, dtype=np.uint64) & np.uint64(1), dtype=bool)
+
+
 def wrong(goal: Goal, patterns: Patterns, comparators: Sequence[Comparator]) -> npt.NDArray[np.bool_]:
     """Return for which patterns comparators leave a wrong value on an output."""
-    out = applied(applied(patterns, comparators), goal.behind)
-    found = (out[:, None] >> np.array([*goal.ranks], np.uint64) & np.uint64(1)).astype(bool)
-    least, most = bounds_of(zeros_of(goal.n, patterns), goal.ranks.values(), goal.wanted.off_by)
-    failing: npt.NDArray[np.bool_] = ((found != least) & (found != most)).any(axis=1)
-    return failing
+    return goal.wanted.fails(Network.from_comparators(goal.n, comparators), unpacked(goal.n, patterns))
 
 
 def neighbours(goal: Goal, pattern: int) -> Patterns:

@@ -30,8 +30,8 @@ def from_nothing(goal: Goal, layers: int | None, seed: int, islands: int) -> Sta
     Args:
         goal: what is searched, without a prefix.
         layers: of `first_layers` that stay in front; None: as few as leave a pool of all patterns, at least
-            one if its comparators can matter, and four of 16 wires, as the smallest known sorters have. Where
-            ranks may be off, the smallest networks leave wires out, so no layer is the least.
+            one if its comparators can matter, and four of 16 wires, as the smallest known sorters have. If
+            ranks may be off, as few as none: the smallest networks leave wires out.
         seed: of all random numbers.
         islands: how many.
 
@@ -42,8 +42,7 @@ def from_nothing(goal: Goal, layers: int | None, seed: int, islands: int) -> Sta
         layers = 4
     if layers is None:
         fewest = range(0 if goal.wanted.off_by else 1, goal.n.bit_length())
-        exact = (layers for layers in fewest if _is_exact(goal, first_layers(goal.n, layers)))
-        layers = next(exact, fewest[0])
+        layers = next((layers for layers in fewest if _is_exact(goal, first_layers(goal.n, layers))), 1)
     prefix = first_layers(goal.n, 0 if goal.wanted.presorted else layers)
     goal = replace(goal, prefix=prefix)
     return State(goal, seed, (Standing(),) * islands)

@@ -239,7 +239,7 @@ def test_verify_says_how_wrong_a_network_is():
     assert found["shares"] == {"3": "3/14", "4": "4/7", "5": "3/14"}
     assert (found["wires"], found["rank"], found["most_off"]) == ([4], 4, 1)
     assert found["right"] == pytest.approx(4 / 7)
-    assert json.loads(call("verify", "bitonic", 8, "--json")[0])["rank_errors"] is None
+    assert "rank_errors" not in json.loads(call("verify", "bitonic", 8, "--json")[0])
     Path("proof.json").write_text(call(*words, "--off-by", 1, "--json")[0], encoding="utf-8")
     assert line in call("verify", "mom.txt", "--n", 9, "--check", "proof.json")[0]
     assert "is of the property" in check_refused([*words, "--check", "proof.json"])
