@@ -4,6 +4,7 @@ A property becomes one question: do some wires carry their ranks for every 0-1 i
 inputs comes first, then the cheapest exact method that applies (`ladder`). A proof names the digest of the
 network's canonical form, so it holds in every format and layering. Nobody needs to trust the prover: a
 certificate has the steps of a method, of few kinds, and a checker can follow each step from the text alone.
+For a network that is wrong, `rank_errors` counts how often, and how far.
 
 Commands, `nsc.verify` and `nsc.emit` prove anew. Operators and filters keep their proofs in the folder
 of the build cache (`saved`), because every process would pay for them. A kept proof is trusted as much as

@@ -72,9 +72,7 @@ class Property:
 
     def fails(self, network: Network, inputs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which 0-1 inputs, (count, n), come out wrong. Takes a byte a value: for a few inputs."""
-        fails = np.zeros(len(inputs), dtype=bool)
-        for wrong in self.wrong(network, inputs):
-            fails |= wrong
+        fails: npt.NDArray[np.bool_] = np.logical_or.reduce([*self.wrong(network, inputs)])
         return fails
 
     def wrong(self, network: Network, inputs: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:

@@ -223,13 +223,7 @@ def permutation_of(vector: Vector) -> Vector:
     >>> permutation_of((1, 0, 1, 0))
     (2, 0, 3, 1)
     """
-    zeros = vector.count(0)
-    next_value = [0, zeros]
-    values = []
-    for bit in vector:
-        values.append(next_value[bit])
-        next_value[bit] += 1
-    return tuple(values)
+    return tuple(np.argsort(vector, kind="stable").argsort().tolist())
 
 
 def transposed(rows: Bits) -> Bits:

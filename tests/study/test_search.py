@@ -316,3 +316,6 @@ def test_medians_of_9_that_may_be_off_are_found(off_by, size):
     network = searched(goal, size, most=60).best
     assert verify(network, goal.wanted)
     assert not verify(network, parse("median", 9, off_by=off_by - 1))
+    begun = from_network(goal, known_network(goal), None, 0, 1).best
+    assert verify(begun, goal.wanted)
+    assert size <= begun.size < 19
