@@ -61,8 +61,9 @@ class _Problem(ctypes.Structure):
     arrays: tuple[npt.NDArray[Any], ...]
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("wires", "symmetric", "objective", "most_layers")),
-        *((name, ctypes.c_int64) for name in ("prefix_count", "behind_count", "outputs", "bounds", "blocks")),
+        *((name, ctypes.c_int64) for name in ("prefix_count", "behind_count", "outputs", "blocks")),
         *((name, ctypes.c_void_p) for name in ("prefix", "behind", "output_wires", "rows")),
+        ("has_most", ctypes.c_int64),
     )
 
 
@@ -152,9 +153,9 @@ def _problem(goal: Goal, rows: Rows) -> _Problem:
         len(prefix),
         len(behind),
         len(outputs),
-        (rows.shape[1] - goal.n) // len(outputs),
         len(rows),
         *(array.ctypes.data for array in arrays),
+        goal.wanted.off_by > 0,
     )
     stated.arrays = arrays
     return stated

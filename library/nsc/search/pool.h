@@ -42,17 +42,19 @@ NSC_STEP int64_t first_of(const Row &row) {
 }
 
 // Inputs in blocks of 512: a row for each wire, then a row for each output with its right values.
-// Where an output may be off, these are the least right values; the most right ones follow.
+// Where a rank may be off, these are the least right values, and `has_most` says that a row for
+// each output with its most right values follows.
 struct Pool {
-    int64_t wires, outputs, bounds, blocks;
+    int64_t wires, outputs, blocks;
     const uint8_t *output_wires;
     // Comparators that act behind those that are tried.
     const Comparator *behind;
     int64_t behind_count;
     Row *rows;
-    int64_t turn;
+    int64_t turn, has_most;
 
-    Row *block_rows(int64_t block) const { return rows + block * (wires + outputs * bounds); }
+    int64_t rows_of_block() const { return wires + outputs * (1 + has_most); }
+    Row *block_rows(int64_t block) const { return rows + block * rows_of_block(); }
 
     // The values of a block behind the comparators.
     NSC_STEP void apply(int64_t block, const Comparators &list, Row *state) const {
@@ -65,7 +67,7 @@ struct Pool {
     NSC_STEP int64_t wrong(int64_t block, Row *state) const {
         for (int64_t k = 0; k < behind_count; ++k)
             compare(state[behind[k].lo], state[behind[k].hi]);
-        const Row *least = block_rows(block) + wires, *most = least + outputs * (bounds - 1);
+        const Row *least = block_rows(block) + wires, *most = least + outputs * has_most;
         Row marks{};
         for (int64_t k = 0; k < outputs; ++k)
             mark_outside(marks, state[output_wires[k]], least[k], most[k]);
@@ -87,7 +89,7 @@ struct Pool {
     }
 
     void exchange(int64_t block, int64_t input, int64_t other_block, int64_t other_input) {
-        for (int64_t k = 0; k < wires + outputs * bounds; ++k) {
+        for (int64_t k = 0; k < rows_of_block(); ++k) {
             uint64_t *a = reinterpret_cast<uint64_t *>(block_rows(block) + k) + input / 64;
             uint64_t *b =
                 reinterpret_cast<uint64_t *>(block_rows(other_block) + k) + other_input / 64;

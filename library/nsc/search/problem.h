@@ -13,10 +13,11 @@ struct Problem {
     int64_t wires, symmetric;
     Objective objective;
     int64_t most_layers;  // 0 for any number
-    int64_t prefix_count, behind_count, outputs, bounds, blocks;
+    int64_t prefix_count, behind_count, outputs, blocks;
     const Comparator *prefix, *behind;
     const uint8_t *output_wires;
     const uint64_t *rows;
+    int64_t has_most;
 
     Comparator mirrored(Comparator c) const {
         return {uint8_t(wires - 1 - c.hi), uint8_t(wires - 1 - c.lo)};
