@@ -61,11 +61,8 @@ def primitive(question: Question) -> Answer | None:
     Source: de Bruijn 1974; Knuth 5.3.4, exercise 36.
     """
     network, ranks = question.network, question.ranks
-    wires = set(ranks)
-    fits = in_place(ranks) and wires in (
-        set(range(len(wires))),
-        set(range(network.n - len(wires), network.n)),
-    )
+    ends = set(range(len(ranks))), set(range(network.n - len(ranks), network.n))
+    fits = in_place(ranks) and set(ranks) in ends
     # A certificate has the comparators as they are, and they may join neighbours in standard form alone.
     if question.tangled and question.budget.certify:
         return None
