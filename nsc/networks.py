@@ -144,6 +144,7 @@ def emit(
     *,
     select: Selection | None = None,
     wires: Sequence[int] | None = None,
+    off_by: int = 0,
     remove_redundant: bool = False,
     dtypes: str | Sequence[str] = ("float32",),
     name: str | None = None,
@@ -159,6 +160,7 @@ def emit(
         language: one of c.
         network, n, select, wires, remove_redundant, unproved, format, index_base, max_memory, time_limit: as
             in `compile`.
+        off_by: how far the ranks of results may be from those selected, for networks that approximate.
         dtypes: for C the types of values, one or several: float64, float32, int64, int32, int16, int8,
             uint64, uint32, uint16 and uint8.
         name: how the functions begin, or the name of the circuit; None: the default name of a package of
@@ -183,6 +185,7 @@ def emit(
         index_base=index_base,
         select=select,
         wires=wires,
+        off_by=off_by,
         remove_redundant=remove_redundant,
         language=language,
     )

@@ -7,7 +7,7 @@ a macro that each type's functions apply to their own comparator, or, if it is l
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from nsc.compiler.emit.plan import Plan
@@ -61,7 +61,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "outputs": len(outputs),
         "window": request.window and {"rows": request.window[0], "columns": request.window[1]},
         "sample": count(network.n, "value"),
-        "result_lines": _result_lines(plan.ranks),
+        "result_lines": _result_lines(plan),
         "of_one": "the result is values[0]" if is_one else "result r is values[r]",
         "of_row": "its result is values[s]" if is_one else f"its result r is values[s * {len(outputs)} + r]",
         "of_column": "its result is values[s]" if is_one else "its result r is values[r * values_stride + s]",
@@ -141,14 +141,15 @@ def _literal(value: int, bits: int) -> str:
     return f"UINT64_C({value:#x})" if bits == 64 else f"{value:#x}u"
 
 
-def _result_lines(ranks: Sequence[int] | None) -> tuple[str, ...]:
+def _result_lines(plan: Plan) -> tuple[str, ...]:
     """Return in words what a sample's results are."""
-    if ranks is None:
+    if plan.ranks is None:
         return ("Its results are all of them, the smallest first.",)
-    if len(ranks) == 1:
-        return (f"Its result is the value of rank {ranks[0]}; 0 is the smallest.",)
-    names = ", ".join(map(str, ranks))
-    return tuple(textwrap.wrap(f"Its results are the values of ranks {names}; 0 is the smallest.", 112))
+    names = ", ".join(map(str, plan.ranks))
+    what = "result is the value of rank" if len(plan.ranks) == 1 else "results are the values of ranks"
+    off_by = plan.request.off_by
+    approximately = f" Ranks are at most {off_by} off." if off_by else ""
+    return tuple(textwrap.wrap(f"Its {what} {names}; 0 is the smallest.{approximately}", 112))
 
 
 def _stack(type_: CType, lanes: int, wires: int, outputs: int) -> int:

@@ -47,6 +47,11 @@ class Plan:
     schedule: Schedule
 
     @property
+    def title(self) -> str:
+        """What the text is for."""
+        return f"{'approximate' if self.request.off_by else 'exact'} {self.head.purpose}"
+
+    @property
     def network(self) -> Network:
         return self.schedule.network
 

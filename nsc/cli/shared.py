@@ -111,6 +111,13 @@ wires_option = click.option(
     callback=_numbers,
     help="Wires that carry the outputs, smallest first, or in the order of the ranks.",
 )
+off_by_option = click.option(
+    "--off-by",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="R",
+    help="How far the rank of an output may be from the right one; default: 0.",
+)
 
 
 def _selection(top_k: int | None, median: bool, ranks: list[int] | None) -> selection.Selection | None:
@@ -195,13 +202,7 @@ property_options = _grouped(
     ),
     wires_option,
     click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend."),
-    click.option(
-        "--off-by",
-        type=click.IntRange(min=0),
-        default=0,
-        metavar="R",
-        help="How far the rank of an output may be from the right one; default: 0.",
-    ),
+    off_by_option,
 )
 
 
