@@ -157,7 +157,7 @@ def emit(
     """Prove a network and return a text in a language, whose functions or circuit sort or select exactly.
 
     Args:
-        language: one of c.
+        language: one of c, cuda, rust.
         network, n, select, wires, remove_redundant, unproved, format, index_base, max_memory, time_limit: as
             in `compile`.
         off_by: how far the ranks of results may be from those selected, for networks that approximate.

@@ -4,8 +4,9 @@
 
 Commands write to the working directory. Blocks of Python, code cells among them, share their names. A block
 of C or C++ is a file, which its first line names: /* main.c */. A compiler reads it with the headers of torch
-and of what the page has written so far. Lines of `make`, `pip` and `python` are not run:
-they install or measure. A shell line whose comment says `exit code N` must end with N.
+and of what the page has written so far. Lines of `make`, `pip` and `python` are not run: they install or
+measure. Tests of other languages run the lines of their compilers. A shell line whose comment says
+`exit code N` must end with N.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from click.testing import CliRunner
 
 from nsc.cli.main import main
 
-NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.")
+NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.", "nvcc", "rustc")
 RUN = ("nsc", "echo", "cc", "./")
 _COMPILERS = {"c": ("cc", "-std=c11"), "cpp": ("c++", "-std=c++20")}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from nsc.arguments import is_name
 from nsc.compiler.driver import scheduled_network
-from nsc.compiler.emit import c
+from nsc.compiler.emit import c, cuda, rust
 from nsc.compiler.emit.plan import Plan
 from nsc.compiler.naming import head_of
 from nsc.compiler.network import Network
@@ -33,7 +33,8 @@ class Language:
         words: its name in messages.
         suffix: of its files.
         template: of its texts, in templates/emit/. It is given `plan`, and `facts` of it.
-        use: a program's line that uses a text, in which {file}, {name} and {dtype} are filled in.
+        use: a program's line that uses a text, in which {file}, {name}, {dtype} and {verb}, sort or
+            select, are filled in.
         check: the command that compiles, or checks, a text without a warning; {file} is filled in.
         facts: what the template needs besides the plan.
         has_types: whether the text has functions for each of `Request.dtypes`; else it is for all types.
@@ -60,6 +61,22 @@ LANGUAGES: dict[str, Language] = {
         facts=c.facts,
         has_types=True,
         has_windows=True,
+    ),
+    "cuda": Language(
+        words="CUDA",
+        suffix=".cuh",
+        template="cuda.cuh.j2",
+        use='#include "{file}" and {name}_{verb}(x), in a kernel',
+        check="g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ {file}",
+        facts=cuda.facts,
+    ),
+    "rust": Language(
+        words="Rust",
+        suffix=".rs",
+        template="rust.rs.j2",
+        use="mod {name}; and {name}::{verb}(values)",
+        check="rustc --edition 2021 --crate-type lib --emit metadata -D warnings {file}",
+        facts=rust.facts,
     ),
 }
 

@@ -93,7 +93,9 @@ def emit_command(
     say_proof(emitted.proof)
     if replaced:
         click.echo(f"replaced: {place} held another text")
-    use = LANGUAGES[language].use.format(file=place.name, name=emitted.name, dtype=request.dtypes[0])
+    verb = "sort" if request.select is None else "select"
+    words = {"file": place.name, "name": emitted.name, "dtype": request.dtypes[0], "verb": verb}
+    use = LANGUAGES[language].use.format_map(words)
     click.echo(f"written, in {seconds:.2f} s; use it with: {use}")
 
 

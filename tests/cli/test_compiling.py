@@ -174,7 +174,7 @@ def test_an_approximate_median_is_emitted_with_what_is_proved_of_it():
     assert "near.h: approximate selection of the median, at most 1 rank off, of 9 values" in text
     assert "Made by: nsc emit c network.json --name near --median --off-by 1\n" in text
     assert "Proof:   median, at most 1 off, of every input, by exhaustion" in text
-    assert "rank 4; 0 is the smallest. Ranks are at most 1 off." in text
+    assert "rank 4; 0 is the smallest, and ranks are at most 1 off." in text
     _, err = call("emit", "c", "near.json", "--off-by", 1, code=2)
     assert "--off-by 1 is for selections" in err
 

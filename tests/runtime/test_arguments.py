@@ -98,7 +98,10 @@ INSTANCES = {
 }
 # Public callables, with what a call needs.
 CALLS = {
-    **{name: partial(getattr(nsc, name), **BITONIC) for name in ("compile", "draw", "optimize", "rank_errors")},
+    **{
+        name: partial(getattr(nsc, name), **BITONIC)
+        for name in ("compile", "draw", "optimize", "rank_errors")
+    },
     "emit": partial(nsc.emit, language="c", **BITONIC),
     "verify": partial(settled, **BITONIC),
     "network": partial(lambda network, **options: nsc.network(network, **options), **BITONIC),
