@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.exact import CASES, FILTER, MEMORY, PLANES, ROLLING, ROLLING_NUMBERS, WORKS, ExactCase
+from benchmarks.marks import marked
 
 ROOT = Path(__file__).parents[1]
 PAGE, README, XARRAY = ROOT / "docs" / "speed.md", ROOT / "README.md", ROOT / "docs" / "xarray.md"
 LANGUAGES = ROOT / "docs" / "languages.md"
 RESULTS = ROOT / "benchmarks" / "results"
 
-# A table that this program writes stands between such lines.
-BEGIN, END = "<!-- measured{} -->\n", "<!-- end of measured -->\n"
 # The times of README: n and batch, and peers by their names there.
 TIMES = ((16, 100), (32, 100), (128, 16), (512, 2), (1024, 1))
 PEERS = {
@@ -48,23 +47,16 @@ def pages() -> dict[Path, str]:
     (windows,) = _tables("windows.md")
     (cells,) = _tables("cells.md")
     return {
-        PAGE: _marked(_marked(_marked(speed, ratios), peers, " numbagg"), windows, " windows"),
-        README: _marked(README.read_text("utf-8"), times),
-        XARRAY: _marked(XARRAY.read_text("utf-8"), calls),
-        LANGUAGES: _marked(LANGUAGES.read_text("utf-8"), cells, " cells"),
+        PAGE: marked(marked(marked(speed, ratios), peers, " numbagg"), windows, " windows"),
+        README: marked(README.read_text("utf-8"), times),
+        XARRAY: marked(XARRAY.read_text("utf-8"), calls),
+        LANGUAGES: marked(LANGUAGES.read_text("utf-8"), cells, " cells"),
     }
 
 
 def _tables(name: str) -> list[str]:
     """Return the tables of a file of results."""
     return re.findall(r"(?:^\|.*\n)+", (RESULTS / name).read_text("utf-8"), re.MULTILINE)
-
-
-def _marked(page: str, table: str, name: str = "") -> str:
-    """Return a page with another table between the marks of a name."""
-    begin = BEGIN.format(name)
-    before, rest = page.split(begin)
-    return f"{before}{begin}\n{table}\n{END}{rest.partition(END)[2]}"
 
 
 def _times(timings: Sequence[Mapping[str, Any]]) -> str:

@@ -66,6 +66,8 @@ def _options_label(request: Request) -> str:
     default, relaxation, words = Relaxation(), request.relaxation, [""]
     if request.select is not None:
         words.append(request.select.label)
+    if request.off_by:
+        words.append(f"off_by_{request.off_by}")
     if request.remove_redundant:
         words.append("remove_redundant")
     if relaxation.sigmoid != default.sigmoid:
@@ -105,6 +107,8 @@ def command(request: Request, name: str) -> str:
         words.append(f"--target {','.join(request.targets)}")
     if request.select is not None:
         words.append(request.select.option)
+    if request.off_by:
+        words.append(f"--off-by {request.off_by}")
     if request.wires is not None:
         words.append(f"--wires {','.join(map(str, request.wires))}")
     if request.remove_redundant:
@@ -119,7 +123,8 @@ def command(request: Request, name: str) -> str:
 def proof_line(proof: Proof) -> str:
     """Return what a package's texts say of its proof, in one line."""
     if proof.verdict is Verdict.PROVED:
-        claim = "sorts every input" if proof.property == "sort" else f"{proof.property} of every input"
+        comma = "," if proof.property.endswith("off") else ""
+        claim = "sorts every input" if proof.property == "sort" else f"{proof.property}{comma} of every input"
         return f"{claim}, by {proof.method}: {proof.detail}"
     return f"UNPROVED: {proof.detail}"
 
@@ -127,6 +132,7 @@ def proof_line(proof: Proof) -> str:
 def purpose(request: Request, n: int) -> str:
     """Return what a package is for, such as "selection of the median of 5 values"."""
     task = "sorting" if request.select is None else f"selection of {request.select.words}"
+    task += f", at most {count(request.off_by, 'rank')} off," if request.off_by else ""
     return f"{task} of {count(n, 'value') if request.window is None else f'{_size(request.window)} pixels'}"
 
 

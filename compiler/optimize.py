@@ -80,7 +80,7 @@ class Records:
 def records_of(property_: Property) -> Records | None:
     """Return the records of sort or the median; None for other properties and beyond MOST_RECORDED wires."""
     n = property_.n
-    if property_.presorted or n > MOST_RECORDED:
+    if property_.presorted or property_.off_by or n > MOST_RECORDED:
         return None
     if property_.is_sort:
         bounds = least_size(n), least_depth(n), stated_size(n), stated_depth(n)

@@ -217,6 +217,6 @@ def _is_ours(place: Path) -> bool:
     return (
         not place.is_symlink()
         and len(begin) > 3
-        and begin[0].lstrip("/*- ").startswith(f"{place.stem}.")
-        and begin[2].lstrip("/*- ").startswith("Made by: nsc ")
+        and begin[0].lstrip("/*-! ").startswith(f"{place.stem}.")
+        and begin[2].lstrip("/*-! ").startswith("Made by: nsc ")
     )

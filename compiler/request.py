@@ -11,7 +11,7 @@ from nsc.compiler.package import check_name
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule.cutting import STRAIGHT_LINE
 from nsc.compiler.selection import Selection
-from nsc.compiler.verify import Property, sort
+from nsc.compiler.verify import Property, parse, sort
 from nsc.contract.exact import C_TYPES
 from nsc.contract.interface import REALS
 from nsc.contract.targets import TARGETS
@@ -34,6 +34,7 @@ class Request:
         version: the version of nsc, for headers.
         select: what is selected; None: all values, sorted.
         wires: the wires that carry what is selected, as `Selection.property_of` takes them.
+        off_by: for a text in a language, how far the ranks of its results may be from those selected.
         remove_redundant: whether comparators that exact results do not need are removed, which changes soft
             values.
         language: what `nsc emit` writes, a key of LANGUAGES; None: a package.
@@ -60,6 +61,7 @@ class Request:
     index_base: int | None = None
     select: Selection | None = None
     wires: Sequence[int] | None = None
+    off_by: int = 0
     remove_redundant: bool = False
     language: str | None = None
     window: tuple[int, int] | None = None
@@ -71,6 +73,12 @@ class Request:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, integer(name, value, NetworkError))
+        object.__setattr__(self, "off_by", integer("off_by", self.off_by, LoweringError))
+        if self.off_by and (self.off_by < 0 or self.language is None or self.select is None):
+            raise LoweringError(
+                f"{argument('off_by', self.off_by)} is for selections that are written in a language: "
+                "leave it out"
+            )
         for name in ("unproved", "remove_redundant"):
             value = getattr(self, name)
             if not isinstance(value, bool):
@@ -103,7 +111,10 @@ class Request:
         Raises:
             PropertyError: ranks or wires that n wires do not have.
         """
-        return sort(n) if self.select is None else self.select.property_of(n, self.wires)
+        if self.select is None:
+            return sort(n)
+        exact = self.select.property_of(n, self.wires)
+        return parse(exact.name, n, off_by=self.off_by) if self.off_by else exact
 
     def outputs(self, n: int) -> dict[int, int] | None:
         """Return each output wire with its rank, in the order of the operator's outputs; None: sorted."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
     from nsc.deploying import deploy
-    from nsc.networks import emit, network, optimize, records
+    from nsc.networks import emit, network, optimize, rank_errors, records
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load
     from nsc.operators.operator import Operator
@@ -61,7 +61,7 @@ _HOMES = {
     "nsc.compiler.selection": ("Selection", "median", "ranks", "top_k"),
     "nsc.compiler.verify": ("Proof", "Verdict"),
     "nsc.deploying": ("deploy",),
-    "nsc.networks": ("emit", "network", "optimize", "records"),
+    "nsc.networks": ("emit", "network", "optimize", "rank_errors", "records"),
     "nsc.operators.filters": ("Filter", "compile_filter"),
     "nsc.operators.loading": ("load",),
     "nsc.operators.operator": ("Operator",),
@@ -115,6 +115,7 @@ __all__ = [
     "numpy",
     "optimize",
     "plain_torch",
+    "rank_errors",
     "ranks",
     "records",
     "search",

@@ -1,4 +1,4 @@
-"""Functions for networks, without torch: read, list, shrink, and write them in other languages."""
+"""Functions for networks, without torch: read, list, shrink, write them; count errors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from nsc.compiler.optimize import MOST_RECORDED, Optimized
 from nsc.compiler.optimize import optimize as optimize_network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
-from nsc.compiler.verify import Budget, Property, Verdict, property_of
+from nsc.compiler.verify import Budget, Property, RankErrors, Verdict, property_of
+from nsc.compiler.verify import rank_errors as rank_errors_of
 from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
 from nsc.version import VERSION
 from nsc.wording import argument
 
-__all__ = ["emit", "network", "optimize", "records"]
+__all__ = ["emit", "network", "optimize", "rank_errors", "records"]
 
 
 def network(
@@ -98,6 +99,35 @@ def optimize(
     return proved_and_optimized(described, property_of(property, described.n), budget)
 
 
+def rank_errors(
+    network: Named,
+    n: int | None = None,
+    *,
+    property: str | Property = "sort",
+    format: str | None = None,
+    index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+) -> RankErrors:
+    """Count for how many orders of different values each output of a network carries which rank.
+
+    Args:
+        network, n, format, index_base: the network, as in `compile`; it need not have the property.
+        property: the right ranks, as in `verify`. Presorted inputs are sorted in each order.
+        max_memory: MB for counted 0-1 patterns. Where they need more, and from 65 wires on, random orders are
+            sampled, always the same.
+
+    Raises:
+        NetworkError: no such family or file, or no network in it.
+        PropertyError: as in `verify`.
+
+    >>> found = rank_errors([(0, 1), (1, 2)], property="median").outputs[0]
+    >>> found.right, found.most_off
+    (Fraction(2, 3), 1)
+    """
+    described = describe(network, n, format, index_base)
+    return rank_errors_of(described, property_of(property, described.n), budget_of(max_memory, None))
+
+
 def proved_and_optimized(network: Network, property_: Property, budget: Budget) -> Optimized:
     """Prove a property of a network, and make the network smaller for it; raises as `optimize`."""
     proof = prove(network, property_, unproved=True, budget=budget)
@@ -114,6 +144,7 @@ def emit(
     *,
     select: Selection | None = None,
     wires: Sequence[int] | None = None,
+    off_by: int = 0,
     remove_redundant: bool = False,
     dtypes: str | Sequence[str] = ("float32",),
     name: str | None = None,
@@ -126,9 +157,10 @@ def emit(
     """Prove a network and return a text in a language, whose functions or circuit sort or select exactly.
 
     Args:
-        language: one of those that `nsc emit --help` lists, such as "c" or "verilog".
+        language: one of c, cuda, rust, verilog, vhdl.
         network, n, select, wires, remove_redundant, unproved, format, index_base, max_memory, time_limit: as
             in `compile`.
+        off_by: how far the ranks of results may be from those selected, for networks that approximate.
         dtypes: for C the types of values, one or several: float64, float32, int64, int32, int16, int8,
             uint64, uint32, uint16 and uint8.
         name: how the functions begin, or the name of the circuit; None: the default name of a package of
@@ -153,6 +185,7 @@ def emit(
         index_base=index_base,
         select=select,
         wires=wires,
+        off_by=off_by,
         remove_redundant=remove_redundant,
         language=language,
     )

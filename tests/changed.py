@@ -12,7 +12,7 @@ ALWAYS = ("tests/test_rooms.py", "tests/test_wording.py")
 TESTS_OF = {
     "benchmarks/": ("tests/test_benchmarks.py",),
     "compiler/": ("tests/compiler/", "tests/test_networks.py"),
-    "compiler/emit/": ("tests/c/", "tests/emit/"),
+    "compiler/emit/": ("tests/c/", "tests/emit/", "tests/cuda/test_functions.py"),
     "docs/": ("tests/test_docs.py", "tests/test_contributing.py"),
     "examples/": ("tests/examples/",),
     "experiments/": ("tests/experiments/",),

@@ -5,8 +5,9 @@
 Commands write to the working directory. Blocks of Python, code cells among them, share their names. A block
 of C or C++ is a file, which its first line names: /* main.c */. A compiler reads it with the headers of torch
 and of what the page has written so far. A block of Verilog or VHDL is a file too, which later lines read.
-Lines of `make`, `pip` and `python` are not run: they install or measure. Lines of hardware tools run where
-these are installed. A shell line whose comment says `exit code N` must end with N.
+Lines of `make`, `pip` and `python` are not run: they install or measure. Tests of other languages run those
+of their compilers; those of hardware tools run here, where these are installed. A shell line whose comment
+says `exit code N` must end with N.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from click.testing import CliRunner
 
 from nsc.cli.main import main
 
-NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.")
+NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.", "nvcc", "rustc")
 RUN = ("nsc", "echo", "cc", "./")
 HARDWARE = ("verilator", "yosys", "ghdl")
 _COMPILERS = {"c": ("cc", "-std=c11"), "cpp": ("c++", "-std=c++20")}

@@ -1,35 +1,29 @@
 """The CUDA kernels on this machine's GPU, checked and timed: `PYTHONPATH=. python -m benchmarks.gpu`.
 
 It needs torch, CuPy, NVRTC, jinja2, networkx, click and numpy. It needs no network, and nsc need not be
-installed. Other processes compile kernels in the background, while this one checks and times small cases.
+installed. A process runs the jobs on the GPU, and others compile kernels meanwhile. This one watches the
+clock, which stops at `--minutes`, 8 if it is not stated.
 
-A whole run begins new files, gpu-DEVICE.json and gpu-DEVICE.md, in benchmarks/results or in the folder of
-`--out`, and writes them anew after each case. Failures are printed and recorded. The run goes on, and its
-exit code is 1.
+The jobs stand in the order of what is learned from them (jobs.PARTS): first results of three networks against
+the reference on the CPU, then times of a training step beside the peers, a profiler's counters, all other
+checks and times, and forms of kernels that wait for a decision. Each has the time that it is expected to take
+(jobs.Job.seconds). One for which there is no time left is left out. One that takes several times as long is
+ended with its process, and the next job gets a new one.
 
-- `--only TEXT` runs the cases whose name contains TEXT, and may be repeated. Without `--out` it writes
-  nothing. With `--out`, its cases replace cases of the same names in the files of that folder.
-- `--resume` continues an interrupted run: it keeps the results in the files, failures too, and runs the other
-  cases. After an access to a wrong address the GPU no longer answers; then the run resumes by itself.
+Each job ends with a line, and its results are in gpu-DEVICE.json and gpu-DEVICE.md at once, in
+benchmarks/results or in the folder of `--out`. A failure names the kernels that were launched and the first
+wrong number; memcheck and racecheck of compute-sanitizer then watch that job. The run goes on, and its exit
+code is 1.
 
-- `--variant NAME` times a form of the relaxed kernels that is not shipped beside the one that is, so that a
-  run decides between them; `building.VARIANTS` has them.
-- `--build ARCHITECTURE` builds all kernels into $NSC_CACHE_DIR, on a machine that needs no GPU. They serve
-  another machine whose NVRTC has the same version. CuPy calls the one in LD_PRELOAD, which must name both of
-  its libraries, libnvrtc-builtins.so first.
-- `--plan` prints the commands of a run in parts of eight minutes, for a GPU that is lent.
+- `--continue FILE` keeps what is in a JSON file, failures too, and runs the other jobs.
+- `--only TEXT` runs the jobs whose name contains TEXT, and may be repeated. Without `--out` it writes none.
+- `--variant NAME` times this form alone of those that wait for a decision; `building.VARIANTS` has them.
+- `--build sm_90` builds the kernels on a machine without a GPU, into a folder that git ignores and that is
+  carried to the GPU's: benchmarks/gpu/carried, at most 40 MB. Wheels in it can be imported there. A machine
+  whose driver does not load a binary builds its own.
+- `--report FOLDER` writes the tables of docs/gpu.md from the results in a folder.
 
-compute-sanitizer finds wrong addresses and races even where results are right. The small checks take it
-seconds. The variable turns off torch's cache of freed memory, so that accesses beyond a tensor's end show:
-
-    export PYTHONPATH=. PYTORCH_NO_CUDA_MEMORY_CACHING=1
-    for tool in memcheck racecheck synccheck; do
-        compute-sanitizer --tool $tool --target-processes application-only --error-exitcode 9 \\
-            python -m benchmarks.gpu --only "check, bitonic 4" --only "check, merge_exchange 33" \\
-            --only "check, bitonic 128"
-    done
-
-jobs has the table of checks and timings, checks and timing run them, peers has the implementations, limits
-measures the best rates of the device, predictions has what was expected of one, building compiles, results
-reads and writes the files, report renders their Markdown.
+worker has the process on the GPU, running the clock, checks, timing and tools what jobs do, peers the
+implementations, limits the best rates of the device, predictions what was expected of one, carried the
+folder, results the files, report their Markdown.
 """

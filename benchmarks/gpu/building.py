@@ -21,6 +21,7 @@ from unittest import mock
 
 import torch
 
+from benchmarks.gpu import carried
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
@@ -28,7 +29,9 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import levels
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
+from nsc.compiler.selection import top_k
 from nsc.join.on_demand import exact_kernel
+from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 from nsc.runtime.devices.launches import exact_launches
 from nsc.runtime.exact import cuda as exact_cuda
@@ -74,16 +77,18 @@ class Form:
         network, n: the family and its wires.
         real: the arithmetic type.
         variant: a key of VARIANTS, or SHIPPED.
+        top_k: how many of the largest values are selected; 0: all are sorted.
     """
 
     network: str
     n: int
     real: str = "float32"
     variant: str = SHIPPED
+    top_k: int = 0
 
     def __str__(self) -> str:
-        words = (f"{self.network} {self.n}", "" if self.real == "float32" else self.real, self.variant)
-        return ", ".join(filter(None, words))
+        real, top = "" if self.real == "float32" else self.real, f"top {self.top_k}" if self.top_k else ""
+        return ", ".join(filter(None, (f"{self.network} {self.n}", real, self.variant, top)))
 
 
 @dataclass(frozen=True)
@@ -123,8 +128,12 @@ class Subject:
     files: Mapping[str, str]
 
     @cached_property
-    def operator(self) -> Sorter:
+    def sorter(self) -> Sorter:
         return Sorter(self.files)
+
+    @cached_property
+    def selector(self) -> Selector:
+        return Selector(self.files)
 
     @property
     def network(self) -> str:
@@ -138,12 +147,6 @@ class Subject:
     def dtype(self) -> torch.dtype:
         dtype: torch.dtype = getattr(torch, self.build.form.real)
         return dtype
-
-
-def architecture() -> Architecture:
-    """Return the architecture of this machine's GPU, as the runtime finds it."""
-    properties: Any = torch.cuda.get_device_properties(0)
-    return Architecture(f"sm_{properties.major}{properties.minor}", properties.shared_memory_per_block_optin)
 
 
 class Builds:
@@ -163,15 +166,15 @@ class Builds:
         }
         self._subjects: dict[Form, Subject] = {}
 
-    def subject(self, form: Form) -> Subject:
-        """Wait for a compiled network, and return it.
+    def subject(self, form: Form, seconds: float = BUILD_SECONDS) -> Subject:
+        """Wait for a compiled network for some seconds at most, and return it.
 
         Raises:
             RuntimeError: it cannot be compiled; the message has the traceback of the other process.
-            multiprocessing.TimeoutError: no result within BUILD_SECONDS.
+            multiprocessing.TimeoutError: no result within that time.
         """
         if form not in self._subjects:
-            result = self._results[form].get(BUILD_SECONDS)
+            result = self._results[form].get(seconds)
             if isinstance(result, str):
                 raise RuntimeError(f"{form} is not built:\n{result}")
             self._subjects[form] = result
@@ -192,7 +195,12 @@ def pool() -> Any:
     # Not forked: CUDA does not survive a fork. Not threads: torch's launches would wait for Python's lock.
     cores = len(os.sched_getaffinity(0))
     context = multiprocessing.get_context("spawn")
-    return context.Pool(max(1, cores - SPARE_CORES), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    return context.Pool(max(1, cores - SPARE_CORES), _begin)
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    carried.use()
 
 
 def build(form: Form, exact: Iterable[str], target: Architecture) -> Subject | str:
@@ -212,12 +220,14 @@ def build(form: Form, exact: Iterable[str], target: Architecture) -> Subject | s
                 (form.real,),
                 ("cuda",),
                 unproved=True,
+                select=top_k(form.top_k) if form.top_k else None,
             )
             kernel = register_kernel(compile_network(request).package.files)
         compiled = time.perf_counter()
-        cubin.build_all(kernel, target.name, target.shared_bytes)
+        if not form.top_k:
+            cubin.build_all(kernel, target.name, target.shared_bytes)
         if exact:
-            source = exact_kernel(form.n).source
+            source = exact_kernel(form.n, kernel.outputs and kernel.outputs.places).source
             for dtype in exact:
                 value_bytes = getattr(torch, dtype).itemsize
                 launches = exact_launches(source, value_bytes, target.shared_bytes)

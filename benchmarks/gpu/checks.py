@@ -55,27 +55,43 @@ class _Samples:
             None if self.routed_grad is None else self.routed_grad[row],
         )
 
+    def to(self, device: str) -> _Samples:
+        """Return the same samples on a device."""
 
-def _draw(routing: str, batch: int, n: int) -> _Samples:
+        def moved(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else tensor.to(device)
+
+        return replace(
+            self,
+            x=self.x.to(device),
+            steepness=self.steepness.to(device),
+            payload=moved(self.payload),
+            values_grad=self.values_grad.to(device),
+            routed_grad=moved(self.routed_grad),
+        )
+
+
+def _draw(routing: str, batch: int, n: int, dtype: torch.dtype = torch.float32) -> _Samples:
     """Draw samples on the CPU, so that every device has the same."""
     payload, routed_grad, columns = None, None, n
     if payload_of(routing) is Payload.COLUMNS:
         columns = PAYLOAD_COLUMNS
-        payload = torch.randn(batch, n, columns).to(DEVICE)
+        payload = torch.randn(batch, n, columns).to(DEVICE, dtype)
     elif payload_of(routing) is Payload.RANKS:
         columns = min(SELECTED_ROWS, n)
         payload = torch.arange(columns, device=DEVICE).expand(batch, -1)
     elif is_loss(routing):
         payload = _target(payload_of(routing), torch.rand(batch, n).argsort(-1)).to(DEVICE)
+        payload = payload.to(dtype) if payload.is_floating_point() else payload
     if routing != "none":
         shape = (batch,) if is_loss(routing) else (batch, n, columns)
-        routed_grad = torch.randn(shape).to(DEVICE)
+        routed_grad = torch.randn(shape).to(DEVICE, dtype)
     return _Samples(
         routing,
-        torch.randn(batch, n).to(DEVICE),
-        torch.full((batch,), STEEPNESS, device=DEVICE),
+        torch.randn(batch, n).to(DEVICE, dtype),
+        torch.full((batch,), STEEPNESS, device=DEVICE, dtype=dtype),
         payload,
-        torch.randn(batch, n).to(DEVICE),
+        torch.randn(batch, n).to(DEVICE, dtype),
         routed_grad,
     )
 
@@ -144,15 +160,18 @@ def _named(
 # -------------------------------------------------------------------------------------- every kernel
 
 
-def check(subject: Subject, batch: int) -> Iterator[str]:
+def check(
+    subject: Subject, batch: int, routings: Iterable[str] = ROUTINGS, device: str | None = None
+) -> Iterator[str]:
     """Check a batch: a second run and samples alone have the same bits, and samples alone are right.
 
-    The first, the middle and the last sample run alone, and are compared with the reference.
+    The first, the middle and the last sample run alone, and are compared with the reference, which runs on
+    another device if one is named.
     """
-    kernel, n = subject.operator.kernel, subject.n
+    kernel, n = subject.sorter.kernel, subject.n
     torch.manual_seed(0)
-    for routing in ROUTINGS:
-        samples = _draw(routing, batch, n)
+    for routing in routings:
+        samples = _draw(routing, batch, n, subject.dtype)
         results = _run(kernel, samples)
         for problem in _different(_run(kernel, samples), results):
             yield f"{routing}, a second run: {problem}"
@@ -161,7 +180,9 @@ def check(subject: Subject, batch: int) -> Iterator[str]:
         for problem in _different({name: t[picked] for name, t in results.items()}, alone):
             yield f"{routing}, samples {picked} alone: {problem}"
         # Together, because a single sample's gradient of the steepness may happen to be near 0.
-        for problem in _far(alone, partial(_references, kernel, [samples.at(sample) for sample in picked])):
+        expected = [samples.at(sample).to(device or DEVICE) for sample in picked]
+        alone = {name: tensor.to(device or DEVICE) for name, tensor in alone.items()}
+        for problem in _far(alone, partial(_references, kernel, expected)):
             yield f"{routing}: {problem}"
 
 
@@ -171,19 +192,19 @@ def _joined(samples: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: torch.cat([tensors[name] for tensors in results]) for name in results[0]}
 
 
-def check_any_type(subject: Subject, batch: int) -> Iterator[str]:
-    """Check exact sorting of every type along each axis in both orders against torch's sort on the CPU."""
+def check_any_type(
+    subject: Subject, batch: int, dtypes: Iterable[torch.dtype] = tuple(DTYPE_NAMES)
+) -> Iterator[str]:
+    """Check exact sorting of types along each axis in both orders against torch's sort on the CPU."""
     torch.manual_seed(0)
-    for dtype in DTYPE_NAMES:
-        if not is_sorted_by_torch(dtype):
-            continue
+    for dtype in filter(is_sorted_by_torch, dtypes):
         for shape in ((batch, subject.n), (subject.n, batch), (3, subject.n, batch)):
             axis = shape.index(subject.n)
             x = _of_dtype(torch.randn(shape).mul(40), dtype).to(DEVICE)
             for descending, order in ((False, "ascending"), (True, "descending")):
                 expected = torch.sort(x.cpu(), dim=axis, descending=descending, stable=True)
-                found = subject.operator.hard_sort(x, axis, descending=descending)
-                alone = subject.operator.hard_sort(x, axis, descending=descending, values_only=True)
+                found = subject.sorter.hard_sort(x, axis, descending=descending)
+                alone = subject.sorter.hard_sort(x, axis, descending=descending, values_only=True)
                 for name, a, b in (
                     ("values", found.values, expected.values),
                     ("indices", found.indices, expected.indices),
@@ -195,6 +216,21 @@ def check_any_type(subject: Subject, batch: int) -> Iterator[str]:
                             f"{dtype}, axis {axis} of {shape}, {order}: "
                             f"{int(wrong.sum()):,} of the {name} are not torch.sort's"
                         )
+
+
+def check_top_k(subject: Subject, batch: int) -> Iterator[str]:
+    """Check the largest values of every type, and their indices, against torch's sort on the CPU."""
+    torch.manual_seed(0)
+    k = subject.build.form.top_k
+    for dtype in filter(is_sorted_by_torch, DTYPE_NAMES):
+        x = _of_dtype(torch.randn(batch, subject.n).mul(40), dtype)
+        expected = torch.sort(x, descending=True, stable=True)
+        found = subject.selector.hard_select(x.to(DEVICE))
+        for name in ("values", "indices"):
+            a, b = getattr(found, name).cpu(), getattr(expected, name)[:, :k]
+            wrong = (a != b) & ~(a.isnan() & b.isnan())
+            if wrong.any():
+                yield f"{dtype}: {int(wrong.sum()):,} of the {name} are not torch.sort's"
 
 
 def is_sorted_by_torch(dtype: torch.dtype) -> bool:
@@ -239,7 +275,18 @@ def _far(
     for name, error in errors.items():
         float32_error = _error(in_float32[name], expected[name])
         if not error <= max(TOLERANCE, TIMES_FLOAT32 * float32_error):  # true of NaN too
-            yield f"{name} off by {error:.1e} of the largest, torch in float32 by {float32_error:.1e}"
+            place, found, right = _first_wrong(results[name], expected[name])
+            yield (
+                f"{name} off by {error:.1e} of the largest, torch in float32 by {float32_error:.1e}; "
+                f"first at {place}: {found:g} for {right:g}"
+            )
+
+
+def _first_wrong(result: Tensor, expected: Tensor) -> tuple[tuple[int, ...], float, float]:
+    """Return the first entry that is further off than the tolerance, as its place and both numbers."""
+    near = (result - expected).abs() <= TOLERANCE * expected.abs().max().clamp_min(1e-6)
+    place = tuple((~near).nonzero()[0].tolist())
+    return place, float(result[place]), float(expected[place])
 
 
 def _error(result: Tensor, expected: Tensor) -> float:
@@ -247,7 +294,8 @@ def _error(result: Tensor, expected: Tensor) -> float:
 
 
 def _bits(t: Tensor) -> Tensor:
-    return t.view(torch.int32) if t.dtype == torch.float32 else t
+    bits = {torch.float32: torch.int32, torch.float64: torch.int64}.get(t.dtype)
+    return t if bits is None else t.view(bits)
 
 
 # ---------------------------------------------------------------------------------- ways to launch
@@ -257,11 +305,11 @@ def check_autograd(subject: Subject, batch: int) -> Iterator[str]:
     """Check the operator's methods: autograd runs their backward pass in another thread."""
     kernel, samples, expected = _sample_run(subject, batch)
     x, steepness = samples.x.clone().requires_grad_(), torch.tensor(STEEPNESS, device=DEVICE)
-    outputs = subject.operator.sort_with_permutation(x, steepness)
+    outputs = subject.sorter.sort_with_permutation(x, steepness)
     (x_grad,) = torch.autograd.grad(outputs, x, (samples.values_grad, samples.routed_grad))
     yield from _different(_named(outputs[0].detach(), outputs[1].detach(), x_grad, None, None), expected)
     target = samples.x.argsort(-1).argsort(-1)
-    loss = subject.operator.cross_entropy(x, target, steepness)
+    loss = subject.sorter.cross_entropy(x, target, steepness)
     (loss_grad,) = torch.autograd.grad(loss, x)
     losses = replace(
         samples,
@@ -330,7 +378,7 @@ def check_graph(subject: Subject, batch: int) -> Iterator[str]:
 
     Before it only the forward pass runs: setup of the first backward pass would be in the capture.
     """
-    kernel = subject.operator.kernel
+    kernel = subject.sorter.kernel
     torch.manual_seed(0)
     samples = _draw("permutation", batch, subject.n)
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -348,7 +396,7 @@ def check_graph(subject: Subject, batch: int) -> Iterator[str]:
 
 
 def _sample_run(subject: Subject, batch: int) -> tuple[Kernel, _Samples, dict[str, Tensor]]:
-    kernel = subject.operator.kernel
+    kernel = subject.sorter.kernel
     torch.manual_seed(0)
     samples = _draw("permutation", batch, subject.n)
     expected = _run(kernel, samples)

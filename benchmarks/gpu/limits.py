@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.gpu.building import Mixes
 from benchmarks.gpu.events import DEVICE, rounds
-from benchmarks.gpu.peers import EXACT_WORKS, KEYS, LOSS_GRAD, P_GRAD, SOFT_WORKS, P
+from benchmarks.gpu.peers import EXACT_WORKS, KEYS, LOSS_GRAD, P_GRAD, RANKS, SOFT_WORKS, P
 from nsc.contract.interface import REALS
 
 SOURCE = Path(__file__).with_name("limits.cu")
@@ -110,7 +110,10 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
         light cones for P and for losses; "issue": instructions of the routing.
     """
     if work in EXACT_WORKS:
-        return {"memory": batch * n * EXACT_WORKS[work].value_bytes / limits.bytes_per_second}
+        exact = EXACT_WORKS[work]
+        results = exact.top_k or n
+        size = n * exact.dtype.itemsize + results * (exact.value_bytes - exact.dtype.itemsize)
+        return {"memory": batch * size / limits.bytes_per_second}
     soft = SOFT_WORKS[work]
     real_bytes = REALS[soft.real].bytes
     square, columns = real_bytes * n * n, mixes.on_columns
@@ -124,6 +127,7 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
         P_GRAD: ((FORWARD_OPERATIONS + BACKWARD_OPERATIONS) * columns, 2 * square),
         LOSS_GRAD: (BACKWARD_OPERATIONS * mixes.for_loss, (2 * real_bytes + 8) * n),
         KEYS: (FORWARD_OPERATIONS * mixes.comparators, 2 * real_bytes * n),
+        RANKS: (2 * FORWARD_OPERATIONS * mixes.comparators, 2 * real_bytes * n),
     }[soft.result]
     seconds = {"memory": batch * size / limits.bytes_per_second}
     if soft.real == "float32":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from benchmarks.gpu.building import ART_LAMBDA
 from benchmarks.gpu.checks import TOLERANCE
@@ -13,30 +14,47 @@ from benchmarks.gpu.peers import NSC, STEEPNESS
 from benchmarks.gpu.predictions import predicted
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
+from benchmarks.gpu.tools import COUNTERS
+from benchmarks.marks import marked
+from nsc.wording import count
 
+PAGE = Path(__file__).parents[2] / "docs" / "gpu.md"
+# Jobs that neither time nor count.
+_CHECKS = {job.name for job in JOBS if job.kind}
 COMMAND = "`PYTHONPATH=. python -m benchmarks.gpu`"
 
 
 def markdown(results: Results) -> str:
     """Return a report of the results so far, in the order of the jobs."""
-    names = [job.name for job in JOBS]
-    outcomes = [results.outcomes[name] for name in names if name in results.outcomes]
-    outcomes += [outcome for name, outcome in results.outcomes.items() if name not in names]
+    return "\n\n".join(_parts(results, "#")) + "\n"
+
+
+def write_page(devices: Sequence[Results]) -> None:
+    """Write the tables of docs/gpu.md anew, of the results on some devices."""
+    parts = [part for results in devices for part in _parts(results, "###")]
+    text = "\n\n".join(parts or ["No GPU has run the kernels yet."]) + "\n"
+    PAGE.write_text(marked(PAGE.read_text("utf-8"), text, " on GPUs"), encoding="utf-8")
+
+
+def _parts(results: Results, mark: str) -> list[str]:
+    """Return the paragraphs of a report, with this mark in front of its heading."""
+    outcomes = [*results.outcomes.values()]
     versions = sorted({outcome.versions for outcome in outcomes if outcome.versions})
-    missing = [name for name in names if name not in results.outcomes]
+    missing = [job.name for job in JOBS if job.name not in results.outcomes]
     parts = [f"# {results.device}", f"{COMMAND} with {'; or '.join(versions) or 'unknown versions'}."]
     if missing:
-        parts.append(f"Not run: {'; '.join(missing)}.")
+        parts.append(f"Not run: {count(len(missing), 'job')}, the first {missing[0]}.")
     parts += [
         *_failures([(outcome.name, failure) for outcome in outcomes for failure in outcome.failures]),
         *(_limits(results.limits) if results.limits else ()),
-        *_checks([outcome for outcome in outcomes if not outcome.timings and outcome.memory is None]),
+        *_checks([outcome for outcome in outcomes if outcome.name in _CHECKS]),
         *_timings([outcome.timings for outcome in outcomes if outcome.timings]),
+        *_counters(outcomes),
         *_memory(outcomes),
         *_launches(outcomes),
         *_builds(results),
     ]
-    return "\n\n".join(parts) + "\n"
+    return [part.replace("#", mark, 1) if part.startswith("#") else part for part in parts]
 
 
 def share_of_limit(timing: Timing) -> str:
@@ -128,6 +146,16 @@ def _memory(outcomes: list[Outcome]) -> list[str]:
         return []
     text = f"P + gradient, batch {MEMORY_BATCH}: the peak above inputs and outputs."
     return ["## Memory", text, _table(("case", "peak"), 1, rows)]
+
+
+def _counters(outcomes: list[Outcome]) -> list[str]:
+    rows = [(o.name.removeprefix("counters, "), *o.counters.values()) for o in outcomes if o.counters]
+    if not rows:
+        return []
+    text = (
+        "As ncu counts them, at the clock of the run: the use of each unit in percent, and waits of a warp."
+    )
+    return ["## Counters", text, _table(("kernel", *COUNTERS.values()), 1, rows)]
 
 
 def _launches(outcomes: list[Outcome]) -> list[str]:

@@ -9,13 +9,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
+
 from benchmarks.gpu.building import Build, Form
 from benchmarks.gpu.jobs import Outcome
 from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.timing import LaunchTime, Timing
 from nsc.atomic import write_whole
 
-FORMAT = "nsc-gpu-results/2"
+FORMAT = "nsc-gpu-results/3"
 
 
 @dataclass
@@ -24,15 +26,18 @@ class Results:
 
     Attributes:
         device: its name.
-        limits: its best rates, as last measured.
         outcomes: by the names of jobs.
         builds: by what was built.
     """
 
     device: str
-    limits: Limits | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     builds: dict[Form, Build] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> Limits | None:
+        """The best rates of the device; None: not measured."""
+        return self.outcomes["limits"].limits if "limits" in self.outcomes else None
 
     def failures(self, names: Iterable[str]) -> list[tuple[str, str]]:
         """Return the failures of some jobs, each with the job's name."""
@@ -43,11 +48,18 @@ class Results:
         facts = {
             "format": FORMAT,
             "device": self.device,
-            "limits": self.limits and asdict(self.limits),
             "builds": [asdict(build) for build in self.builds.values()],
             "outcomes": [asdict(outcome) for outcome in self.outcomes.values()],
         }
         return json.dumps(facts, indent=1) + "\n"
+
+    @classmethod
+    def of_file(cls, path: Path) -> Results:
+        """Read a file; one of another version is refused with click.UsageError."""
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except (ValueError, KeyError, TypeError) as error:
+            raise click.UsageError(f"{path} holds no results of this version ({error}): remove it") from None
 
     @classmethod
     def from_json(cls, text: str) -> Results:
@@ -59,12 +71,10 @@ class Results:
         facts: dict[str, Any] = json.loads(text)
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
             raise ValueError(f"not in the format {FORMAT}")
-        limits = facts["limits"]
         builds = [Build(**build | {"form": Form(**build["form"])}) for build in facts["builds"]]
         outcomes = [_outcome(outcome) for outcome in facts["outcomes"]]
         return cls(
             facts["device"],
-            limits and Limits(**limits),
             {outcome.name: outcome for outcome in outcomes},
             {build.form: build for build in builds},
         )
@@ -77,6 +87,7 @@ def _outcome(facts: dict[str, Any]) -> Outcome:
             "failures": tuple(facts["failures"]),
             "timings": tuple(Timing(**timing) for timing in facts["timings"]),
             "launches": tuple(LaunchTime(**launch) for launch in facts["launches"]),
+            "limits": facts["limits"] and Limits(**facts["limits"]),
         }
     )
 

@@ -13,6 +13,7 @@ from unittest import mock
 
 import torch
 
+from benchmarks.gpu import events
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, Seconds, event, once, repeats_of
 from benchmarks.gpu.failing import failure
@@ -23,6 +24,8 @@ from nsc.runtime.relaxed import cuda
 
 # The rounds of a peer end after this time, but not before LEAST_ROUNDS rounds.
 PEER_SECONDS = 1.5
+# A quick round repeats its call for this long.
+QUICK_SECONDS = 0.01
 LAUNCH_CALLS = 7
 
 
@@ -116,13 +119,15 @@ def time_case(
     subject: Subject,
     limits: Limits | None,
     variants: Sequence[Subject] = (),
+    is_quick: bool = False,
 ) -> tuple[list[Timing], list[LaunchTime], list[str]]:
     """Return a timing of each peer, the times of the kernels of this project, and the failures.
 
     Peers take turns, so that a change of the device's clock affects all of them. So do the variants of the
-    kernels, as the first peer.
+    kernels, as the first peer. Quick rounds are shorter and fewer.
     """
     turns, failures = [], []
+    count, seconds = (LEAST_ROUNDS, QUICK_SECONDS) if is_quick else (ROUNDS, events.ROUND_SECONDS)
     first, *others = peers
     runs = [(first.name, first, subject)]
     runs += [(f"{first.name}, {each.build.form.variant}", first, each) for each in variants]
@@ -132,10 +137,10 @@ def time_case(
             continue
         try:
             call = peer.start(work, of, batch)
-            turns.append(_Turn(name, of, batch, call, repeats_of(call), is_own=peer.name == NSC))
+            turns.append(_Turn(name, of, batch, call, repeats_of(call, seconds), is_own=peer.name == NSC))
         except Exception as error:
             failures.append(f"{name}, batch {batch}: {failure(error)}")
-    for _ in range(ROUNDS):
+    for _ in range(count):
         for turn in list(turns):
             if turn.is_over:
                 continue
@@ -154,7 +159,7 @@ def time_case(
             statistics.median(turn.times),
             min(turn.times),
             max(turn.times),
-            statistics.median(seconds.host for seconds in turn.rounds),
+            statistics.median(each.host for each in turn.rounds),
             {}
             if not turn.is_own or limits is None
             else limit_seconds(work, subject.n, turn.batch, turn.subject.mixes, limits),

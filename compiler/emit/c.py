@@ -7,7 +7,7 @@ a macro that each type's functions apply to their own comparator, or, if it is l
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from nsc.compiler.emit.plan import Plan
@@ -19,8 +19,6 @@ from nsc.wording import count
 LINE_BYTES = 64
 # Samples that a network from a table takes at a time, on so many wires at most: more take too much stack.
 TABLE_LANES, MOST_WIRES_IN_LANES = 16, 1024
-# Most comparators that are straight-line code: 64 wires have at most 672 in the networks that nsc constructs.
-STRAIGHT_LINE = 700
 _RULE = "-" * 90
 _INFINITY = {32: "0x7f800000u", 64: "UINT64_C(0x7ff0000000000000)"}
 # Bits of a number that holds a key and its place.
@@ -39,11 +37,10 @@ _ARGUMENTS = {
 def facts(plan: Plan) -> dict[str, Any]:
     """Return what the template of C headers needs of a plan."""
     request, head, network, outputs = plan.request, plan.head, plan.network, plan.outputs
-    is_straight = network.size <= STRAIGHT_LINE
     types = [C_TYPES[name] for name in request.dtypes]
     lanes = {
         type_: LINE_BYTES // (type_.bits // 8)
-        if is_straight
+        if plan.is_straight
         else TABLE_LANES
         if network.n <= MOST_WIRES_IN_LANES
         else 1
@@ -54,6 +51,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         for batch in ([1], {1, *lanes.values()})
     ]
     is_one = len(outputs) == 1
+    results = f"Its {'result is' if is_one else 'results are'} {plan.results}."
     written = [_type(type_, head.name, lanes[type_]) for type_ in types]
     words = {form["word"]: form["word_type"] for each in written for form in each["forms"]}
     has_pairs = words.pop("pair", None) is not None
@@ -61,14 +59,13 @@ def facts(plan: Plan) -> dict[str, Any]:
         "outputs": len(outputs),
         "window": request.window and {"rows": request.window[0], "columns": request.window[1]},
         "sample": count(network.n, "value"),
-        "result_lines": _result_lines(plan.ranks),
+        "result_lines": textwrap.wrap(results, 112),
         "of_one": "the result is values[0]" if is_one else "result r is values[r]",
         "of_row": "its result is values[s]" if is_one else f"its result r is values[s * {len(outputs)} + r]",
         "of_column": "its result is values[s]" if is_one else "its result r is values[r * values_stride + s]",
         "type_names": ", ".join(request.dtypes),
         "stack_of_one": _bytes(max(stacks[0])),
         "stack": _bytes(max(stacks[1])),
-        "is_straight": is_straight,
         "comparator_lines": _calls(plan.comparators),
         "input_lines": _calls((wire,) for wire in range(network.n)),
         "output_lines": _calls(enumerate(outputs)),
@@ -139,16 +136,6 @@ def _type(type_: CType, name: str, lanes: int) -> dict[str, Any]:
 
 def _literal(value: int, bits: int) -> str:
     return f"UINT64_C({value:#x})" if bits == 64 else f"{value:#x}u"
-
-
-def _result_lines(ranks: Sequence[int] | None) -> tuple[str, ...]:
-    """Return in words what a sample's results are."""
-    if ranks is None:
-        return ("Its results are all of them, the smallest first.",)
-    if len(ranks) == 1:
-        return (f"Its result is the value of rank {ranks[0]}; 0 is the smallest.",)
-    names = ", ".join(map(str, ranks))
-    return tuple(textwrap.wrap(f"Its results are the values of ranks {names}; 0 is the smallest.", 112))
 
 
 def _stack(type_: CType, lanes: int, wires: int, outputs: int) -> int:

@@ -24,15 +24,12 @@ def facts(plan: Plan, mark: str, gets: str, then: str) -> dict[str, Any]:
     """
     operations = [operation for layer in plan.layers for operation in layer]
     depth = plan.network.depth
-    results = "all items, the smallest first"
-    if plan.ranks is not None:
-        results = f"the items of rank {', '.join(map(str, plan.ranks))}; 0 is the smallest"
     # Pipelines of 1, 2 and 3 layers a stage: the layers behind which they have registers.
     cuts = [range(depth, 0, -layers) for layers in (1, 2, 3)]
     return {
         "mark": mark,
         "outputs": len(plan.outputs),
-        "result_lines": textwrap.wrap(f"Results: {results}.", _WIDTH),
+        "result_lines": textwrap.wrap(f"Results: {plan.results}.", _WIDTH),
         "operations": _counted(operations),
         "latencies": ", ".join(str(len(cut)) for cut in cuts),
         "registers": ", ".join(f"{sum(len(plan.live[layer]) for layer in cut):,}" for cut in cuts),

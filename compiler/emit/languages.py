@@ -13,7 +13,7 @@ from typing import Any
 
 from nsc.arguments import is_name
 from nsc.compiler.driver import scheduled_network
-from nsc.compiler.emit import c, hardware
+from nsc.compiler.emit import c, cuda, hardware, rust
 from nsc.compiler.emit.plan import Plan
 from nsc.compiler.naming import head_of
 from nsc.compiler.network import Network
@@ -34,7 +34,8 @@ class Language:
         words: its name in messages.
         suffix: of its files.
         template: of its texts, in templates/emit/. It is given `plan`, and `facts` of it.
-        use: a program's line that uses a text, in which {file}, {name} and {dtype} are filled in.
+        use: a program's line that uses a text, in which {file}, {name}, {dtype} and {verb}, sort or
+            select, are filled in.
         check: the command that compiles, or checks, a text without a warning; {file} is filled in.
         facts: what the template needs besides the plan.
         names: a regular expression of the names that a text may have.
@@ -64,11 +65,27 @@ LANGUAGES: dict[str, Language] = {
         has_types=True,
         has_windows=True,
     ),
+    "cuda": Language(
+        words="CUDA",
+        suffix=".cuh",
+        template="cuda.cuh.j2",
+        use='#include "{file}" and {name}_{verb}(x), in a kernel',
+        check="g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ {file}",
+        facts=cuda.facts,
+    ),
+    "rust": Language(
+        words="Rust",
+        suffix=".rs",
+        template="rust.rs.j2",
+        use="mod {name}; and {name}::{verb}(values)",
+        check="rustc --edition 2021 --crate-type lib --emit metadata -D warnings {file}",
+        facts=rust.facts,
+    ),
     "verilog": Language(
         words="Verilog",
         suffix=".v",
         template="verilog.v.j2",
-        use="{name} #(.KEY_WIDTH(8)) sort (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
+        use="{name} #(.KEY_WIDTH(8)) {verb} (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
         check="verilator --lint-only -Wall --default-language 1364-2005 {file}",
         facts=partial(hardware.facts, mark="//", gets=" = ", then=", "),
     ),
@@ -76,7 +93,7 @@ LANGUAGES: dict[str, Language] = {
         words="VHDL",
         suffix=".vhd",
         template="vhdl.vhd.j2",
-        use="sort : entity work.{name} generic map (KEY_WIDTH => 8)"
+        use="{verb} : entity work.{name} generic map (KEY_WIDTH => 8)"
         " port map (clk, reset, enable, in_valid, in_items, out_valid, out_items);",
         check="ghdl -a --std=08 -Whide -Wbody -Wothers --warn-error {file}",
         facts=partial(hardware.facts, mark="--", gets=" <= ", then="; "),

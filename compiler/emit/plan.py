@@ -11,6 +11,9 @@ from nsc.compiler.passes import live_halves
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule
 
+# Most comparators that are straight-line code: 64 wires have at most 672 in the networks that nsc constructs.
+STRAIGHT_LINE = 700
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -31,6 +34,11 @@ class Operation:
         """The wires that get a result which something needs."""
         return (self.lo,) * self.has_minimum + (self.hi,) * self.has_maximum
 
+    @property
+    def results(self) -> str:
+        """The variables of the wires that get the minimum and the maximum; _ for one that nothing needs."""
+        return f"{f'w{self.lo}' if self.has_minimum else '_'}, {f'w{self.hi}' if self.has_maximum else '_'}"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -45,6 +53,11 @@ class Plan:
     request: Request
     head: Head
     schedule: Schedule
+
+    @property
+    def title(self) -> str:
+        """What the text is for."""
+        return f"{'approximate' if self.request.off_by else 'exact'} {self.head.purpose}"
 
     @property
     def network(self) -> Network:
@@ -65,6 +78,52 @@ class Plan:
     def comparators(self) -> tuple[tuple[int, int], ...]:
         """The comparators in the order of the codelets, in which a processor holds few wires at a time."""
         return tuple(pair for codelet in self.schedule.codelets for pair in codelet.comparators())
+
+    @property
+    def origin(self) -> tuple[str, ...]:
+        """Lines that say where the text comes from."""
+        return (
+            f"Made by: {self.head.command}",
+            f"nsc:     {self.head.version}",
+            f"Network: {self.network.counts}, sha256 {self.network.digest}",
+            f"Proof:   {self.head.proof}",
+            "Licence: MIT, Copyright (c) 2026 The nsc authors",
+            "SPDX-License-Identifier: MIT",
+        )
+
+    @property
+    def verb(self) -> str:
+        """What functions do: sort or select."""
+        return "sort" if self.ranks is None else "select"
+
+    @property
+    def is_one(self) -> bool:
+        """Whether one value is selected."""
+        return self.ranks is not None and len(self.ranks) == 1
+
+    @property
+    def results(self) -> str:
+        """The results in words."""
+        if self.ranks is None:
+            return "all values, the smallest first"
+        noun = "value of rank" if self.is_one else "values of ranks"
+        off_by = self.request.off_by
+        approximately = f", and ranks are at most {off_by} off" if off_by else ""
+        return f"the {noun} {', '.join(map(str, self.ranks))}; 0 is the smallest{approximately}"
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether functions are straight-line code; a larger network is a table in a loop."""
+        return self.network.size <= STRAIGHT_LINE
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations of `comparators`, in their order."""
+        operations, needed = [], set(self.outputs)
+        for lo, hi in reversed(self.comparators):
+            operations.append(Operation(lo, hi, lo in needed, hi in needed))
+            needed |= {lo, hi}
+        return tuple(reversed(operations))
 
     @cached_property
     def layers(self) -> tuple[tuple[Operation, ...], ...]:

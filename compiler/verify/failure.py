@@ -117,15 +117,17 @@ def _mend(network: Network, property_: Property, vector: Vector) -> Mend | None:
     sample = [np.array([vector], dtype=bool)]
     sample += zero_one.sample_inputs(n, _SAMPLE, tuple(ranks.values()), property_.presorted)
     inputs = np.concatenate(sample)
-    zeros = n - inputs.sum(axis=1)
-    expected = {wire: _integer(zeros <= rank) for wire, rank in ranks.items()}
+    least, most = (
+        {wire: _integer(values) for wire, values in zip(ranks, bound.T, strict=True)}
+        for bound in zero_one.bounds_of(n - inputs.sum(axis=1), ranks.values())
+    )
     state = [_integer(inputs[:, wire]) for wire in range(n)]
     front: list[Pair] = []
     for index in range(len(layers) + 1):
         layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
         for change, changed in _changes(layer, index, n):
             out = _applied([*changed, *rest, *behind], state)
-            if all(out[wire] == value for wire, value in expected.items()):
+            if not any((out[wire] ^ least[wire]) & (out[wire] ^ most[wire]) for wire in ranks):
                 mended = Network.from_comparators(n, [*front, *changed, *rest])
                 if verify(mended, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
                     return change

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from nsc.compiler.verify.property import Property, sort
 from nsc.compiler.verify.question import Answer, Budget, BudgetError, Method, Question, Step, question_of
 from nsc.compiler.verify.reachable import reachable_sets
 from nsc.compiler.verify.sat import MOST_COMPARATORS, sat
+from nsc.compiler.verify.zero_one import permutation_of
 from nsc.errors import PropertyError
 from nsc.wording import count
 
@@ -86,6 +88,9 @@ def decide(
     progress, ranks = question.budget.progress, question.ranks
     sampled = 0
 
+    def proof(verdict: Verdict, method: str, detail: str, **facts: Any) -> Proof:
+        return Proof(verdict, property_.name, method, detail, digest, **facts)
+
     def sample(question: Question) -> Answer | None:
         nonlocal sampled
         random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
@@ -112,38 +117,20 @@ def decide(
             continue
         if answer is not None and answer.failing is not None:
             assert property_.fails(network, np.array([answer.failing], dtype=bool)).all()
-            proof = Proof(
-                Verdict.REFUTED,
-                property_.name,
-                name,
-                f"0-1 input {sampled} tried fails" if name == "sampling" else "found by an exact method",
-                digest,
-                counterexample=answer.failing,
-                failing_input=zero_one.permutation_of(answer.failing),
-            )
-            return proof, question, ()
+            detail = f"0-1 input {sampled} tried fails" if name == "sampling" else "found by an exact method"
+            vectors = {"counterexample": answer.failing, "failing_input": permutation_of(answer.failing)}
+            return proof(Verdict.REFUTED, name, detail, **vectors), question, ()
         if answer is not None:
-            proof = Proof(
-                Verdict.PROVED,
-                property_.name,
-                name,
-                f"untangled to standard form; {answer.proved}" if question.tangled else str(answer.proved),
-                digest,
-                answer.states,
-                answer.conflicts,
-                time.perf_counter() - start,
+            detail = (
+                f"untangled to standard form; {answer.proved}" if question.tangled else str(answer.proved)
             )
-            return proof, question, answer.steps
+            counts = {"states": answer.states, "conflicts": answer.conflicts}
+            seconds = time.perf_counter() - start
+            return proof(Verdict.PROVED, name, detail, **counts, seconds=seconds), question, answer.steps
     size = question.network.size
     if size > MOST_COMPARATORS:
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")
     unproved = "; ".join(reasons) or "no exact method applies"
-    proof = Proof(
-        Verdict.UNPROVED,
-        property_.name,
-        "sampling",
-        f"{sampled:,} structured and random 0-1 inputs passed; {unproved}",
-        digest,
-        seconds=time.perf_counter() - start,
-    )
-    return proof, question, ()
+    detail = f"{sampled:,} structured and random 0-1 inputs passed; {unproved}"
+    seconds = time.perf_counter() - start
+    return proof(Verdict.UNPROVED, "sampling", detail, seconds=seconds), question, ()

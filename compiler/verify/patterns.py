@@ -206,18 +206,19 @@ class JoinRule:
         budget: limits of the method.
         states: the most patterns of a join; None: as many as time and memory allow.
         n: number of wires of the network.
-        ranks: wire to its required rank; wires without one are forgotten.
+        ranks: wire to the ranks that it may carry; other wires are forgotten.
     """
 
     budget: Budget
     states: int | None
     n: int
-    ranks: dict[int, int]
+    ranks: dict[int, range]
 
     def needed(self, inputs: int) -> npt.NDArray[np.bool_]:
         """Return for each number of zeros, 0 … inputs, whether patterns of a component with it are kept.
 
-        Those are kept that can be part of an input of r or r + 1 zeros, for a rank r.
+        Those are kept that can be part of an input that decides a wire: with as many zeros as the lowest rank
+        that it may carry, or one more than the highest.
         """
         others = self.n - inputs
         needed: npt.NDArray[np.bool_] = self._up_to[others + 1 :] > self._up_to[: inputs + 1]
@@ -227,8 +228,8 @@ class JoinRule:
     def _up_to(self) -> Integers:
         """For each k from 0 to n + 1, how many numbers below k are numbers of zeros that matter; (n + 2,)."""
         matters = np.zeros(self.n + 2, dtype=np.int64)
-        for rank in self.ranks.values():
-            matters[rank : rank + 2] = 1
+        for span in self.ranks.values():
+            matters[[max(span.start, 0), min(span.stop, self.n)]] = 1
         return np.concatenate([[0], np.cumsum(matters[:-1])])
 
     def why_not(self, patterns: int, wires: int) -> str | None:

@@ -86,11 +86,7 @@ class Proof:
         'does not sort'
         """
         if self.property == "sort":
-            return {
-                Verdict.PROVED: "sorts",
-                Verdict.REFUTED: "does not sort",
-                Verdict.UNPROVED: "unproved",
-            }[self.verdict]
+            return {"proved": "sorts", "refuted": "does not sort"}.get(self.verdict.value, "unproved")
         return f"{self.property}: {self.verdict.value}"
 
     def _repr_html_(self) -> str:

@@ -36,6 +36,8 @@ class Property:
         n: number of wires.
         groups: the ranks that outputs carry; wires and ranks of different groups are disjoint.
         presorted: runs of wires whose inputs ascend; disjoint.
+        off_by: how far the rank of an output may be from the rank of its group; outputs of a group of several
+            wires are sorted first.
 
     Raises:
         PropertyError: wires or ranks out of range, twice, or not as many as the property has.
@@ -45,6 +47,7 @@ class Property:
     n: int
     groups: tuple[RankGroup, ...]
     presorted: tuple[tuple[int, ...], ...] = ()
+    off_by: int = 0
 
     def __post_init__(self) -> None:
         wires = [wire for group in self.groups for wire in group.wires]
@@ -59,7 +62,8 @@ class Property:
     @property
     def is_sort(self) -> bool:
         """Whether every wire carries the rank of its number."""
-        return len(self.groups) == self.n and all(group.wires == (group.first,) for group in self.groups)
+        in_place = all(group.wires == (group.first,) for group in self.groups)
+        return len(self.groups) == self.n and in_place and not self.off_by
 
     @property
     def ranks(self) -> dict[int, int]:
@@ -68,9 +72,7 @@ class Property:
 
     def fails(self, network: Network, inputs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which 0-1 inputs, (count, n), come out wrong. Takes a byte a value: for a few inputs."""
-        fails = np.zeros(len(inputs), dtype=bool)
-        for wrong in self.wrong(network, inputs):
-            fails |= wrong
+        fails: npt.NDArray[np.bool_] = np.logical_or.reduce([*self.wrong(network, inputs)])
         return fails
 
     def wrong(self, network: Network, inputs: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
@@ -79,7 +81,8 @@ class Property:
         zeros = self.n - inputs.sum(axis=1)
         for group in self.groups:
             zeros_out = (out[:, list(group.wires)] == 0).sum(axis=1)
-            yield zeros_out != np.clip(zeros - group.first, 0, len(group.wires))
+            few, many = (zeros - group.first + off for off in (-self.off_by, self.off_by))
+            yield zeros_out != np.clip(zeros_out, few, many).clip(0, len(group.wires))
 
 
 def sort(n: int) -> Property:
@@ -111,7 +114,14 @@ def middle_ranks(n: int) -> range:
     return range((n - 1) // 2, n // 2 + 1)
 
 
-def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str = "") -> Property:
+_NAME = re.compile(
+    r"(\S+?)(?: on wires ([\d,]+))?(?:, presorted ([\d,-]+))?(?:, at most (\d{1,9}) off)?", re.ASCII
+)
+
+
+def parse(
+    text: str, n: int, wires: Sequence[int] | None = None, presorted: str = "", off_by: int = 0
+) -> Property:
     """Return the property that a text names, on n wires.
 
     Args:
@@ -121,17 +131,20 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
             first, for rank-R wire R and so on, for the median the middle wire, of an even n the two
             middle ones, which then carry the two middle ranks in any order.
         presorted: runs of wires whose inputs ascend, such as "0-7,8-15".
+        off_by: how far the rank of each output may be from the right one.
 
     Raises:
         PropertyError: no such property, or one that n wires do not have.
 
     >>> parse("top-2", 8).ranks
     {6: 6, 7: 7}
+    >>> parse("median, at most 2 off", 9).off_by
+    2
     """
-    named = re.fullmatch(r"(\S+?)(?: on wires ([\d,]+))?(?:, presorted ([\d,-]+))?", text, re.ASCII)
-    if named and (named[2] or named[3]):
-        listed = None if named[2] is None else [int(wire) for wire in named[2].split(",") if wire]
-        return parse(named[1], n, listed, named[3] or "")
+    named = _NAME.fullmatch(text)
+    if named and any(named.groups()[1:]):
+        wires = [int(wire) for wire in named[2].split(",") if wire] if named[2] else wires
+        return parse(named[1], n, wires, named[3] or presorted, int(named[4] or off_by))
     match = re.fullmatch(
         r"(sort|median|(top|bottom)-(\d{1,9})(-set)?|rank-(\d{1,9}(?:,\d{1,9})*)|"
         r"merge-(\d{1,9})\+(\d{1,9}))",
@@ -166,7 +179,11 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
     carried = _carried(text, n, ranks, wires, as_set)
     named_runs = ",".join(f"{run[0]}-{run[-1]}" for run in _runs(presorted))
     name = carried.name + (f", presorted {named_runs}" if named_runs else "")
-    return Property(name, n, carried.groups, runs)
+    if not 0 <= off_by < n:
+        raise PropertyError(
+            f"of {count(n, 'wire')} a rank is 0 to {n - 1} off, got {argument('off_by', off_by)}"
+        )
+    return Property(name + (f", at most {off_by} off" if off_by else ""), n, carried.groups, runs, off_by)
 
 
 def _carried(

@@ -71,14 +71,14 @@ class Question:
 
     Attributes:
         network: in standard form, with only the comparators that these wires depend on.
-        ranks: wire to its required rank, 0 the smallest.
+        ranks: wire to the ranks that it may carry, 0 the smallest.
         runs: wires whose inputs ascend.
         budget: the limits of the methods.
         tangled: whether the original network had reversed comparators.
     """
 
     network: Network
-    ranks: dict[int, int]
+    ranks: dict[int, range]
     runs: tuple[tuple[int, ...], ...]
     budget: Budget
     tangled: bool = False
@@ -86,7 +86,7 @@ class Question:
     @property
     def is_sort(self) -> bool:
         """Whether every wire should carry the rank of its number."""
-        return len(self.ranks) == self.network.n and all(w == r for w, r in self.ranks.items())
+        return len(self.ranks) == self.network.n and in_place(self.ranks)
 
 
 def question_of(network: Network, property_: Property, budget: Budget) -> Question:
@@ -110,8 +110,13 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
     return Question(network, ranks, property_.presorted, budget, tangled)
 
 
-def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
-    """Return comparators that sort the wires of every group, and each wire's rank behind them."""
+def in_place(ranks: dict[int, range], off_by: int = 0) -> bool:
+    """Return whether each wire may carry the ranks around its number."""
+    return all(span == range(wire - off_by, wire + off_by + 1) for wire, span in ranks.items())
+
+
+def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, range]]:
+    """Return comparators that sort the wires of every group, and each wire's possible ranks behind them."""
     comparators, ranks = [], property_.ranks
     for group in property_.groups:
         wires = group.wires
@@ -120,7 +125,8 @@ def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int,
                 (wires[lo], wires[hi]) for lo, hi in merge_exchange(len(wires)).comparators.tolist()
             ]
             ranks |= {wire: group.first + k for k, wire in enumerate(wires)}
-    return comparators, ranks
+    off_by = property_.off_by
+    return comparators, {wire: range(rank - off_by, rank + off_by + 1) for wire, rank in ranks.items()}
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify.patterns import Component, JoinRule, concatenated, distinct, product_count, products
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
-from nsc.compiler.verify.question import Answer, BudgetError, Join, Question, question_of
+from nsc.compiler.verify.question import Answer, BudgetError, Join, Question, in_place, question_of
 from nsc.compiler.verify.sat import is_for, sat
 from nsc.compiler.verify.zero_one import Bits
 
@@ -352,8 +352,7 @@ class _Search:
         """Raise _FailingError if a wire of a finished component can carry a value that its rank forbids."""
         n = self.network.n
         rows = component.rows
-        is_sort = len(self.ranks) == n and all(wire == rank for wire, rank in self.ranks.items())
-        if is_sort and component.inputs == n:
+        if len(self.ranks) == component.inputs == n and in_place(self.ranks):
             for wire in range(n - 1):
                 failing = rows[wire] & ~rows[wire + 1]
                 if failing.any():
@@ -362,11 +361,11 @@ class _Search:
         for wire in rows:
             if wire not in self.ranks:
                 continue
-            rank = self.ranks[wire]
+            span = self.ranks[wire]
             # A wrong 0 shows if all other components hold ones, a wrong 1 if they hold zeros.
-            few = np.packbits(component.zeros <= rank, bitorder="little")
+            few = np.packbits(component.zeros <= span.start, bitorder="little")
             others = n - component.inputs
-            many = np.packbits(component.zeros > rank - others, bitorder="little")
+            many = np.packbits(component.zeros >= span.stop - others, bitorder="little")
             for failing, fill in ((~rows[wire] & few, 1), (rows[wire] & many, 0)):
                 if failing.any():
                     raise self._failing(component, failing, fill)

@@ -34,8 +34,8 @@ def sat(question: Question) -> Answer | None:
     Certificates hold proofs of sorts only.
 
     A comparator is two gates. Wire r of a merge exchange network is 1 iff the inputs have at most r zeros,
-    so a wire of rank r is wrong iff it differs from that wire on the same inputs. To refute a sort, two
-    neighbours out of order suffice.
+    so a wire is wrong iff it is 0 where the wire of its lowest rank is 1, or 1 where the wire of its highest
+    rank is 0. To refute a sort, two neighbours out of order suffice.
     """
     certify = question.budget.certify
     if not is_for(question.network) or (certify and not question.is_sort):
@@ -54,7 +54,9 @@ def sat(question: Question) -> Answer | None:
             wrong = [formula.both(out[w], -out[w + 1]) for w in range(n - 1)]
         else:
             right = formula.run(merge_exchange(n), inputs)
-            wrong = [formula.differ(out[wire], right[rank]) for wire, rank in question.ranks.items()]
+            spans = question.ranks.items()
+            wrong = [formula.both(right[span[0]], -out[wire]) for wire, span in spans if span[0] >= 0]
+            wrong += [formula.both(out[wire], -right[span[-1]]) for wire, span in spans if span[-1] < n]
         solver.add_clause(wrong)
         satisfiable = _solve(solver, question)
         conflicts = int(solver.accum_stats()["conflicts"])
@@ -123,10 +125,6 @@ class _Formula:
         for clause in ([-c, a], [-c, b], [c, -a, -b]):
             self.solver.add_clause(clause)
         return c
-
-    def differ(self, a: int, b: int) -> int:
-        """Return a literal that is true iff exactly one of a and b is true."""
-        return -self.both(-self.both(a, -b), -self.both(-a, b))
 
     def run(self, network: Network, inputs: list[int]) -> list[int]:
         """Return the literals of a network's outputs."""

@@ -9,14 +9,14 @@ Two methods are here: `exhaustion` tries all inputs, `primitive` one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
 from nsc.compiler.verify.proof import Vector
-from nsc.compiler.verify.question import Answer, Question
+from nsc.compiler.verify.question import Answer, Question, in_place
 from nsc.wording import count
 
 Words = npt.NDArray[np.uint64]
@@ -61,20 +61,19 @@ def primitive(question: Question) -> Answer | None:
     Source: de Bruijn 1974; Knuth 5.3.4, exercise 36.
     """
     network, ranks = question.network, question.ranks
-    wires = set(ranks)
-    at_an_end = wires in (set(range(len(wires))), set(range(network.n - len(wires), network.n)))
-    in_place = all(wire == rank for wire, rank in ranks.items())
+    ends = set(range(len(ranks))), set(range(network.n - len(ranks), network.n))
+    fits = in_place(ranks) and set(ranks) in ends
     # A certificate has the comparators as they are, and they may join neighbours in standard form alone.
     if question.tangled and question.budget.certify:
         return None
-    if question.runs or not (at_an_end and in_place) or (np.diff(network.comparators, axis=1) != 1).any():
+    if question.runs or not fits or (np.diff(network.comparators, axis=1) != 1).any():
         return None
     out = network.apply(np.arange(network.n)[::-1])
-    for wire, rank in ranks.items():
+    for wire in ranks:
         actual = int(out[wire])
-        if actual != rank:
+        if actual != wire:
             # The same input as 0 and 1, with a threshold between the actual value and the right one.
-            threshold = max(actual, rank)
+            threshold = max(actual, wire)
             return Answer(failing=tuple(int(value >= threshold) for value in range(network.n)[::-1]))
     verdict = "comes out sorted" if len(ranks) == network.n else "comes out right"
     reversed_input = f"the reversed input of {count(network.n, 'value')}"
@@ -82,15 +81,15 @@ def primitive(question: Question) -> Answer | None:
 
 
 def first_wrong(
-    network: Network, ranks: dict[int, int], inputs: Words, expected: Words, count: int
+    network: Network, ranks: dict[int, range], inputs: Words, least: Words, most: Words, count: int
 ) -> int | None:
     """Return the index of an input for which some wire does not carry its rank, or None.
 
     Args:
         network: any network.
-        ranks: wire to its required rank, for some wires.
+        ranks: some wires to the ranks that they may carry.
         inputs: (n, words) packed 0-1 inputs.
-        expected: (len(ranks), words): the right packed values of these wires.
+        least, most: (len(ranks), words): the packed bounds of the values that are right on these wires.
         count: number of inputs; bits beyond it are ignored.
     """
     state = inputs.copy()
@@ -98,16 +97,30 @@ def first_wrong(
         lo, hi = layer[:, 0], layer[:, 1]
         a, b = state[lo], state[hi]
         state[lo], state[hi] = a & b, a | b
-    failing = np.bitwise_or.reduce(state[list(ranks)] ^ expected, axis=0)
+    found = state[list(ranks)]
+    failing = np.bitwise_or.reduce((found ^ least) & (found ^ most), axis=0)
     bits = np.unpackbits(failing.astype("<u8").view(np.uint8), bitorder="little")[:count]
     return int(bits.argmax()) if bits.any() else None
 
 
-def first_wrong_vector(network: Network, ranks: dict[int, int], inputs: Inputs) -> int | None:
+def first_wrong_vector(network: Network, ranks: dict[int, range], inputs: Inputs) -> int | None:
     """Return the index of the first of (count, n) 0-1 inputs that comes out wrong, or None."""
-    zeros = network.n - inputs.sum(axis=1)
-    expected = zeros[:, None] <= np.array(list(ranks.values()))
-    return first_wrong(network, ranks, pack(inputs), pack(expected), len(inputs))
+    bounds = bounds_of(network.n - inputs.sum(axis=1), ranks.values())
+    return first_wrong(network, ranks, pack(inputs), pack(bounds[0]), pack(bounds[1]), len(inputs))
+
+
+def bounds_of(zeros: npt.NDArray[np.int64], ranks: Iterable[range]) -> Inputs:
+    """Return the least and the most right values, (2, inputs, wires), for 0-1 inputs of so many zeros.
+
+    A wire carries one of some ranks iff it is 1 for inputs of at most as many zeros as the lowest of them,
+    and 0 for those of more than the highest.
+    """
+    return np.asarray(zeros)[:, None] <= _ends(ranks)[:, None]
+
+
+def _ends(ranks: Iterable[range]) -> npt.NDArray[np.int64]:
+    """Return the lowest and the highest ranks, (2, wires)."""
+    return np.array([*zip(*((span[0], span[-1]) for span in ranks), strict=True)])
 
 
 def pack(vectors: Inputs) -> Words:
@@ -119,7 +132,7 @@ def pack(vectors: Inputs) -> Words:
     return words.view("<u8").astype(np.uint64)
 
 
-def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
+def exhaust(network: Network, ranks: dict[int, range]) -> Iterator[Vector | None]:
     """Try all 2^n inputs in pieces; yield None for each right piece, end with the first wrong input.
 
     Cost: 2·size·2^n / 64 word operations; n = 20 takes about 0.1 s, n = 24 a second.
@@ -136,8 +149,8 @@ def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
         ]
         inputs = np.stack([row.astype(np.uint64) for row in rows])
         ones = np.bitwise_count(index).astype(np.int64)
-        expected = np.stack([_AT_LEAST[np.clip(n - rank - ones, 0, 7)] for rank in ranks.values()])
-        wrong = first_wrong(network, ranks, inputs, expected, min(1 << n, 64 * len(index)))
+        least, most = _AT_LEAST[np.clip(n - _ends(ranks.values())[..., None] - ones, 0, 7)]
+        wrong = first_wrong(network, ranks, inputs, least, most, min(1 << n, 64 * len(index)))
         if wrong is not None:
             number = (start << 6) + wrong
             yield tuple(number >> wire & 1 for wire in range(n))
@@ -145,14 +158,16 @@ def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
         yield None
 
 
-def sample_inputs(n: int, random_count: int, ranks: Sequence[int] = (), runs: Runs = ()) -> Iterator[Inputs]:
+def sample_inputs(
+    n: int, random_count: int, ranks: Sequence[range] = (), runs: Runs = ()
+) -> Iterator[Inputs]:
     """Yield 0-1 inputs, (count, n) at a time, that refute most wrong networks.
 
     The structured inputs settle three questions exactly. Sorted inputs: does untangling end with the
     identity? Reversed inputs: does a primitive network sort (de Bruijn 1974)? Inputs one exchange
     away from sorted: is a comparator (i, i+1) missing? The random inputs, from a fixed seed, have
-    each a random share of ones; if only some wires have ranks, others follow with r or r + 1 zeros
-    for a rank r.
+    each a random share of ones; if only some wires have ranks, others follow that decide one of these
+    wires: with as many zeros as the lowest rank that it may carry, or one more than the highest.
     """
     for inputs in _sample(n, random_count, ranks):
         order_runs(inputs, runs)
@@ -165,7 +180,7 @@ def order_runs(inputs: Inputs, runs: Runs) -> None:
         inputs[:, list(run)] = np.sort(inputs[:, list(run)], axis=1)
 
 
-def _sample(n: int, random_count: int, ranks: Sequence[int]) -> Iterator[Inputs]:
+def _sample(n: int, random_count: int, ranks: Sequence[range]) -> Iterator[Inputs]:
     ramp = np.arange(n)
     piece = max(64, _SAMPLE_BYTES // n)
     for start in range(0, n + 1, piece):
@@ -181,7 +196,7 @@ def _sample(n: int, random_count: int, ranks: Sequence[int]) -> Iterator[Inputs]
     yield from random_inputs(n, random_count, ranks)
 
 
-def random_inputs(n: int, random_count: int, ranks: Sequence[int] = ()) -> Iterator[Inputs]:
+def random_inputs(n: int, random_count: int, ranks: Sequence[range] = ()) -> Iterator[Inputs]:
     """Yield the random inputs of `sample_inputs`, (count, n) at a time."""
     piece = max(64, _SAMPLE_BYTES // n)
     generator = np.random.default_rng(0)
@@ -191,7 +206,8 @@ def random_inputs(n: int, random_count: int, ranks: Sequence[int] = ()) -> Itera
     if 0 < len(ranks) < n:
         for start in range(0, random_count, piece):
             count = min(piece, random_count - start)
-            zeros = generator.choice(ranks, count) + generator.integers(0, 2, count)
+            chosen = generator.integers(len(ranks), size=count)
+            zeros = np.add(_ends(ranks), [[0], [1]])[generator.integers(0, 2, count), chosen]
             order = generator.random((count, n)).argsort(axis=1)
             yield order >= zeros[:, None]
 
@@ -204,13 +220,7 @@ def permutation_of(vector: Vector) -> Vector:
     >>> permutation_of((1, 0, 1, 0))
     (2, 0, 3, 1)
     """
-    zeros = vector.count(0)
-    next_value = [0, zeros]
-    values = []
-    for bit in vector:
-        values.append(next_value[bit])
-        next_value[bit] += 1
-    return tuple(values)
+    return tuple(np.argsort(vector, kind="stable").argsort().tolist())
 
 
 def transposed(rows: Bits) -> Bits:

@@ -16,6 +16,7 @@ from nsc.cli.shared import (
     counts_of,
     dtype_option,
     limit_options,
+    off_by_option,
     remove_redundant_option,
     result_options,
     say_proof,
@@ -34,6 +35,7 @@ from nsc.contract.exact import C_TYPES
 @network_options
 @selection_options
 @wires_option
+@off_by_option
 @remove_redundant_option
 @dtype_option(C_TYPES, "Types of values, for C: {}.", default=("float32",))
 @result_options
@@ -48,8 +50,9 @@ def emit_command(
     a folder, or the file itself if it has a suffix; - is standard output.
 
     With --top-k, --median or --ranks only these values are results. --wires names the wires on which a
-    network file leaves these values. For C, a window such as 3x3 in the place of NETWORK, with --median or
-    --rank R, gives the functions of a filter of images.
+    network file leaves these values. With --off-by the network may be an approximate one, such as nsc search
+    finds: it is proved that ranks are at most so far off. For C, a window such as 3x3 in the place of
+    NETWORK, with --median or --rank R, gives the functions of a filter of images.
 
     --dtype takes one value, several with commas, or is repeated.
     """
@@ -90,7 +93,9 @@ def emit_command(
     say_proof(emitted.proof)
     if replaced:
         click.echo(f"replaced: {place} held another text")
-    use = LANGUAGES[language].use.format(file=place.name, name=emitted.name, dtype=request.dtypes[0])
+    verb = "sort" if request.select is None else "select"
+    words = {"file": place.name, "name": emitted.name, "dtype": request.dtypes[0], "verb": verb}
+    use = LANGUAGES[language].use.format_map(words)
     click.echo(f"written, in {seconds:.2f} s; use it with: {use}")
 
 

@@ -19,7 +19,7 @@ from nsc.compiler.describe import describe
 from nsc.compiler.formats import save
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import counts, records_of
-from nsc.compiler.verify import Verdict
+from nsc.compiler.verify import Verdict, rank_errors
 from nsc.errors import NetworkError
 from nsc.study.search.goal import Goal, Objective
 from nsc.study.search.islands import State, state_of_json
@@ -211,6 +211,7 @@ def _finish(found: Searched, first: Network | None, output: Output, as_json: boo
     if output.path is None and found.is_proved:
         output.finish(network, output.write_network(network))
     records = records_of(goal.wanted)
+    errors = rank_errors(network, goal.wanted) if goal.wanted.off_by else None
     if as_json:
         facts = {
             **counts_of(network),
@@ -220,6 +221,7 @@ def _finish(found: Searched, first: Network | None, output: Output, as_json: boo
             "rounds": state.rounds,
             "candidates": state.tried,
             "search_seconds": round(seconds, 3),
+            "rank_errors": None if errors is None else errors.facts(),
             "best_known": None if records is None else asdict(records),
         }
         click.echo(json.dumps(facts))
@@ -227,6 +229,7 @@ def _finish(found: Searched, first: Network | None, output: Output, as_json: boo
         lines = [
             f"{output.words}: {goal.words(network)}",
             f"{proof.sentence()}: {network.counts}, by {proof.method}",
+            *([] if errors is None else errors.lines()),
             *([] if first is None else [f"began with {goal.words(first)}"]),
             f"{count(state.tried, 'candidate')} in {count(state.rounds, 'round')} of seed {state.seed}, "
             f"{seconds:.1f} s",

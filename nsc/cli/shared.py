@@ -111,6 +111,13 @@ wires_option = click.option(
     callback=_numbers,
     help="Wires that carry the outputs, smallest first, or in the order of the ranks.",
 )
+off_by_option = click.option(
+    "--off-by",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="R",
+    help="How far the rank of an output may be from the right one; default: 0.",
+)
 
 
 def _selection(top_k: int | None, median: bool, ranks: list[int] | None) -> selection.Selection | None:
@@ -170,15 +177,16 @@ class PropertyOptions:
     name: str
     wires: list[int] | None
     presorted: str
+    off_by: int
 
     @property
     def is_stated(self) -> bool:
         """Whether the user named another property than the default, sort."""
-        return (self.name, self.wires, self.presorted) != ("sort", None, "")
+        return self != PropertyOptions("sort", None, "", 0)
 
     def property(self, n: int) -> Property:
         """Return the property, of n wires."""
-        return parse(self.name, n, self.wires, self.presorted)
+        return parse(self.name, n, self.wires, self.presorted, self.off_by)
 
 
 property_options = _grouped(
@@ -194,6 +202,7 @@ property_options = _grouped(
     ),
     wires_option,
     click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend."),
+    off_by_option,
 )
 
 

@@ -36,9 +36,11 @@ from nsc.compiler.verify import (
     Failure,
     Proof,
     Property,
+    RankErrors,
     Verdict,
     check_proof,
     diagnose,
+    rank_errors,
     read_proof,
 )
 from nsc.compiler.verify import parse as parse_property
@@ -87,7 +89,10 @@ def verify_command(
     For sorters and medians the best known size and depth and the lower bounds are printed too.
 
     For a refuted network a counterexample is printed, and the comparator that would mend it, if one
-    comparator is enough. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
+    comparator is enough; and for how many orders of different values each wrong output is right, and how far
+    it is off. With --off-by this is printed of each network.
+
+    Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
     check_json(as_json, certificate_file, "certificate")
     if os.path.isfile(os.path.join(source.name, MANIFEST)):
@@ -101,31 +106,35 @@ def verify_command(
         raise click.UsageError(
             "--check proves nothing anew, so there is no certificate: leave one of them out"
         )
-    failure = None
+    failure = errors = None
     with reporting(verbose) as progress:
         network = source.network(progress)
+        budget = limits.budget(progress)
         if proof_file is not None:
             wanted = stated.property(network.n) if stated.is_stated else None
             proof = check_proof(network, read_proof(proof_file), wanted)
         else:
             methods = None if method is None else [method]
-            budget = limits.budget(progress)
             proof = _proof(network, stated.property(network.n), budget, methods, certificate_file)
-        records = records_of(parse_property(proof.property, network.n))
+        property_ = parse_property(proof.property, network.n)
+        records = records_of(property_)
         if proof.counterexample is not None:
             progress.phase("find the cause")
-            failure = diagnose(network, parse_property(proof.property, network.n), proof.counterexample)
+            failure = diagnose(network, property_, proof.counterexample)
             proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
+        if failure is not None or property_.off_by:
+            progress.phase("count the orders that come out right")
+            errors = rank_errors(network, property_, budget)
     with beside(certificate_file):
         if as_json:
-            causes: dict[str, object] = {}
+            causes: dict[str, object] = {} if errors is None else {"rank_errors": errors.facts()}
             if failure is not None:
                 mend = None if failure.mend is None else failure.mend.words
-                causes = {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": mend}
+                causes |= {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": mend}
             known = {"best_known": None if records is None else asdict(records)}
             click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes, **known}))
         else:
-            _print_proof(network, proof, failure)
+            _print_proof(network, proof, failure, errors)
             if records is not None:
                 click.echo(records.words)
     sys.exit(EXIT_CODES[proof.verdict])
@@ -149,7 +158,7 @@ def _verify_package(
             facts = [asdict(check) for check in checks]
             click.echo(json.dumps({**counts_of(network), **proof.facts(), "kernel": facts}))
         else:
-            _print_proof(network, proof, None)
+            _print_proof(network, proof)
             for check in checks:
                 click.echo(check.sentence())
     sys.exit(EXIT_CODES[verdict])
@@ -167,9 +176,9 @@ def _proof(
         return verify_network(network, property_, budget, methods)
     proof, certificate = certify(network, property_, budget, methods)
     if certificate is None:
+        what = "property that leaves ranks off" if proof else f"network that is {proof.verdict.value}"
         click.echo(
-            f"nsc: note: a network that is {proof.verdict.value} has no certificate: "
-            f"{certificate_file.words} is not written",
+            f"nsc: note: a {what} has no certificate: {certificate_file.words} is not written",
             err=True,
         )
         return proof
@@ -178,7 +187,9 @@ def _proof(
     return proof
 
 
-def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> None:
+def _print_proof(
+    network: Network, proof: Proof, failure: Failure | None = None, errors: RankErrors | None = None
+) -> None:
     click.echo(f"{proof.sentence()}: {network.counts}")
     seconds = "" if proof.seconds is None else f" ({proof.seconds:.2f} s)"
     click.echo(f"method: {proof.method}: {proof.detail}{seconds}")
@@ -192,6 +203,8 @@ def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> Non
         click.echo(f"wrong on wires {shown}, {where}")
         if failure.mend is not None:
             click.echo(f"mended by one comparator: {failure.mend.words}")
+    for line in [] if errors is None else errors.lines():
+        click.echo(line)
     click.echo(f"{NETWORK_DIGEST}: {network.digest}")
     click.echo(f"{CANONICAL_DIGEST}: {proof.canonical}")
     if proof.certificate is not None:

@@ -21,7 +21,7 @@ from nsc.wording import count
 
 Comparators = tuple[Comparator, ...]
 # (blocks, n + outputs, 8) words: of 512 patterns the value of each wire, then the right value of each output,
-# in the order of `goal.ranks`.
+# in the order of `goal.ranks`. Where ranks may be off: the least right values, then the most right ones.
 Rows = npt.NDArray[np.uint64]
 
 _SOURCE = "// The engine of nsc search.\n#include <nsc/search/walk.h>\n"
@@ -63,6 +63,7 @@ class _Problem(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("wires", "symmetric", "objective", "most_layers")),
         *((name, ctypes.c_int64) for name in ("prefix_count", "behind_count", "outputs", "blocks")),
         *((name, ctypes.c_void_p) for name in ("prefix", "behind", "output_wires", "rows")),
+        ("has_most", ctypes.c_int64),
     )
 
 
@@ -154,6 +155,7 @@ def _problem(goal: Goal, rows: Rows) -> _Problem:
         len(outputs),
         len(rows),
         *(array.ctypes.data for array in arrays),
+        goal.wanted.off_by > 0,
     )
     stated.arrays = arrays
     return stated

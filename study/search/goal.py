@@ -11,7 +11,7 @@ from nsc.compiler.families import Comparator
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import counts
 from nsc.compiler.verify import Property
-from nsc.compiler.verify.question import sorted_groups
+from nsc.compiler.verify.question import in_place, sorted_groups
 from nsc.errors import NetworkError, PropertyError
 from nsc.wording import argument, count
 
@@ -55,7 +55,7 @@ class Goal:
         n = check_wires(self.n)
         if not 2 <= n <= MOST_WIRES:
             raise NetworkError(f"a search takes 2 to {MOST_WIRES} wires, got {n}")
-        if any(wire != rank for wire, rank in self.ranks.items()):
+        if not in_place(self.ranks, self.wanted.off_by):
             raise PropertyError(
                 f"a search leaves each rank on the wire of its number: leave {argument('wires')} out"
             )
@@ -70,8 +70,8 @@ class Goal:
         return self.wanted.n
 
     @property
-    def ranks(self) -> dict[int, int]:
-        """The rank of each output, behind the comparators of `behind`."""
+    def ranks(self) -> dict[int, range]:
+        """The ranks that each output may carry, behind the comparators of `behind`."""
         return sorted_groups(self.wanted)[1]
 
     @property

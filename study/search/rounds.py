@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsc.compiler.verify import Budget, Proof, Verdict, verify
-from nsc.compiler.verify.zero_one import pack
+from nsc.compiler.verify.counted import applied
+from nsc.compiler.verify.zero_one import bounds_of, pack
 from nsc.study.search.engine import Comparators, Rows, Standing, walk
 from nsc.study.search.goal import Goal
-from nsc.study.search.patterns import applied, neighbours, packed, reachable, sampled, wrong, zeros_of
+from nsc.study.search.patterns import neighbours, packed, reachable, sampled, unpacked, wrong, zeros_of
 
 # Words of a row of the pool: 512 inputs.
 _ROW_WORDS = 8
@@ -75,9 +76,8 @@ def pool_of(goal: Goal, found: tuple[int, ...]) -> Rows:
     if patterns is None:
         patterns = np.concatenate([np.array(found, np.uint64), sampled(goal)])
     filled = np.resize(patterns, -(-len(patterns) // (64 * _ROW_WORDS)) * 64 * _ROW_WORDS)
-    values = (filled[:, None] >> np.arange(goal.n, dtype=np.uint64) & np.uint64(1)).astype(bool)
-    wanted = zeros_of(goal.n, filled)[:, None] <= np.array(list(goal.ranks.values()))
-    words = np.concatenate([pack(values), pack(wanted)])
+    bounds = bounds_of(zeros_of(goal.n, filled), goal.ranks.values())[: 1 + (goal.wanted.off_by > 0)]
+    words = np.concatenate([*map(pack, (unpacked(goal.n, filled), *bounds))])
     return np.ascontiguousarray(words.reshape(len(words), -1, _ROW_WORDS).transpose(1, 0, 2))
 
 

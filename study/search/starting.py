@@ -13,12 +13,13 @@ from nsc.compiler.optimize import smallest_first
 from nsc.compiler.passes import relayer, restrict, untangle
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import Property, Verdict, verify
+from nsc.compiler.verify.counted import applied
 from nsc.errors import NetworkError, PropertyError, UnprovedError
 from nsc.join.budget import budget_of
 from nsc.study.search.engine import Comparators, Standing, removable
 from nsc.study.search.goal import Goal, first_layers, without_images
 from nsc.study.search.islands import State
-from nsc.study.search.patterns import applied, reachable
+from nsc.study.search.patterns import reachable
 from nsc.study.search.rounds import decide, pool_of
 from nsc.wording import argument, count
 
@@ -29,7 +30,8 @@ def from_nothing(goal: Goal, layers: int | None, seed: int, islands: int) -> Sta
     Args:
         goal: what is searched, without a prefix.
         layers: of `first_layers` that stay in front; None: as few as leave a pool of all patterns, at least
-            one if its comparators can matter, and four of 16 wires, as the smallest known sorters have.
+            one if its comparators can matter, and four of 16 wires, as the smallest known sorters have. If
+            ranks may be off, as few as none: the smallest networks leave wires out.
         seed: of all random numbers.
         islands: how many.
 
@@ -39,7 +41,7 @@ def from_nothing(goal: Goal, layers: int | None, seed: int, islands: int) -> Sta
     if layers is None and goal.n == 16 and goal.wanted.is_sort:
         layers = 4
     if layers is None:
-        fewest = range(1, goal.n.bit_length())
+        fewest = range(0 if goal.wanted.off_by else 1, goal.n.bit_length())
         layers = next((layers for layers in fewest if _is_exact(goal, first_layers(goal.n, layers))), 1)
     prefix = first_layers(goal.n, 0 if goal.wanted.presorted else layers)
     goal = replace(goal, prefix=prefix)

@@ -14,7 +14,7 @@ import pytest
 from programs import FORMS, TRACER, build, every, lanes, load, run, source, source_of_counts, write
 
 import nsc
-from nsc.compiler.emit import c, compile_emitted
+from nsc.compiler.emit import compile_emitted, plan
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
 from nsc.contract.exact import C_TYPES
@@ -59,7 +59,7 @@ def header(name, types=TYPES):
     network, select = (NETWORKS | TIMED | SMALL)[name]
     with pytest.MonkeyPatch.context() as patch:
         if name in FORCED:
-            patch.setattr(c, "STRAIGHT_LINE", 0)
+            patch.setattr(plan, "STRAIGHT_LINE", 0)
         request = Request(*network, select=select, language="c", dtypes=types, name=name)
         text = compile_emitted(request).text
     assert ("uint16_t " in text and f"{name}_comparators[]" in text) == name.startswith("table")
@@ -335,10 +335,6 @@ def test_bad_arguments_are_refused(options, message):
 def test_a_network_that_does_not_sort_has_no_header():
     with pytest.raises(VerificationError, match="does not sort"):
         nsc.emit("c", [(0, 1)], 3)
-
-
-def test_golden_text(golden):
-    golden("best_4.h", header("four", ("float64",)))
 
 
 @SLOW

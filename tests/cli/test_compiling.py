@@ -164,6 +164,21 @@ def test_header_writes_a_c_header_and_says_how_to_use_it():
     assert " * Proof:   sorts every input, by exhaustion: " in text
 
 
+def test_an_approximate_median_is_emitted_with_what_is_proved_of_it():
+    triples = [[0, 1], [3, 4], [6, 7], [1, 2], [4, 5], [7, 8], [0, 1], [3, 4], [6, 7]]
+    Path("near.json").write_text(json.dumps([*triples, [1, 4], [4, 7], [1, 4]]), encoding="utf-8")
+    _, err = call("emit", "c", "near.json", "--median", code=1)
+    assert "does not select median" in err
+    call("emit", "c", "near.json", "--median", "--off-by", 1, "-o", "near.h")
+    text = Path("near.h").read_text(encoding="utf-8")
+    assert "near.h: approximate selection of the median, at most 1 rank off, of 9 values" in text
+    assert "Made by: nsc emit c network.json --name near --median --off-by 1\n" in text
+    assert "Proof:   median, at most 1 off, of every input, by exhaustion" in text
+    assert "rank 4; 0 is the smallest, and ranks are at most 1 off." in text
+    _, err = call("emit", "c", "near.json", "--off-by", 1, code=2)
+    assert "--off-by 1 is for selections" in err
+
+
 def test_a_c_header_prints_json_and_says_what_it_replaced():
     line = "emit c odd_even --n 3 --json --median --out ."
     facts = json.loads(call(*line.split())[0])

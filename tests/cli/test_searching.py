@@ -120,3 +120,19 @@ def test_the_state_of_another_search_is_refused():
         check_refused(["search", "--n", "4", "-o", "best.txt", *map(str, words)])
     Path("best.txt.search.json").write_text("{", encoding="utf-8")
     check_refused(["search", "--n", "4", "-o", "best.txt"])
+
+
+def test_a_search_leaves_ranks_off_as_far_as_it_may():
+    words = ["--property", "median", "--off-by", 3]
+    out, _ = call("search", "--n", 9, *words, "--seconds", 1, "-o", "best.txt", "--json")
+    facts = json.loads(out)
+    assert facts["property"] == "median, at most 3 off"
+    assert facts["rank_errors"]["outputs"][0]["most_off"] == 3
+    assert "\nrank 4 on wire 4: right for " in call("search", "--n", 9, *words, "--seconds", 0.1)[1]
+    assert (facts["verdict"], facts["size"], facts["best_known"]) == ("proved", 3, None)
+    assert call("verify", "best.txt", "--n", 9, *words)[0].startswith(
+        "median, at most 3 off: proved: 9 wires, 3 comp"
+    )
+    call("verify", "best.txt", "--n", 9, *words[:2], "--off-by", 2, code=1)
+    err = check_refused(["search", "--n", 9, *words[:2], "--off-by", 2, "-o", "best.txt"])
+    assert "state of another search, median, at most 3 off of 9 wires" in err

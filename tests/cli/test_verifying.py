@@ -16,6 +16,14 @@ from nsc.compiler.relaxed import cpp
 
 pytestmark = pytest.mark.slow("commands prove")
 
+MEDIAN_OF_MEDIANS = """[(0, 1), (3, 4), (6, 7)]
+[(1, 2), (4, 5), (7, 8)]
+[(0, 1), (3, 4), (6, 7)]
+[(1, 4)]
+[(4, 7)]
+[(1, 4)]
+"""
+
 
 def test_the_exit_code_of_verify_is_its_verdict():
     Path("sorter.json").write_text(SORTER, encoding="utf-8")
@@ -213,3 +221,28 @@ def test_a_network_that_is_not_proved_has_no_certificate(words, code):
     verdict = {1: "refuted", 3: "unproved"}[code]
     assert err == f"nsc: note: a network that is {verdict} has no certificate: x.cert is not written\n"
     assert not Path("x.cert").exists()
+
+
+def test_verify_says_how_wrong_a_network_is():
+    Path("mom.txt").write_text(MEDIAN_OF_MEDIANS, encoding="utf-8")
+    words = "verify", "mom.txt", "--n", 9, "--property", "median"
+    line = "rank 4 on wire 4: right for 57.1 % of orders, at most 1 rank off\n"
+    refuted = call(*words, code=1)[0]
+    assert refuted.startswith("median: refuted: 9 wires, 12 comparators")
+    assert line in refuted
+    proved = call(*words, "--off-by", 1)[0]
+    assert proved.startswith("median, at most 1 off: proved: 9 wires")
+    assert line in proved
+    facts = json.loads(call(*words, "--json", code=1)[0])["rank_errors"]
+    (found,) = facts["outputs"]
+    assert facts["orders"] == "all"
+    assert found["shares"] == {"3": "3/14", "4": "4/7", "5": "3/14"}
+    assert (found["wires"], found["rank"], found["most_off"]) == ([4], 4, 1)
+    assert found["right"] == pytest.approx(4 / 7)
+    assert "rank_errors" not in json.loads(call("verify", "bitonic", 8, "--json")[0])
+    Path("proof.json").write_text(call(*words, "--off-by", 1, "--json")[0], encoding="utf-8")
+    assert line in call("verify", "mom.txt", "--n", 9, "--check", "proof.json")[0]
+    assert "is of the property" in check_refused([*words, "--check", "proof.json"])
+    _, err = call(*words, "--off-by", 1, "--certificate", "x.cert")
+    assert err == "nsc: note: a property that leaves ranks off has no certificate: x.cert is not written\n"
+    assert "a rank is 0 to 8 off, got --off-by 9" in check_refused([*words, "--off-by", 9])

@@ -9,6 +9,7 @@ from strategies import run, tangled
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
+from nsc.compiler.optimize import optimize
 from nsc.compiler.passes import canonical, reflect, restrict, untangle
 from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, diagnose, parse, sort, verify
 from nsc.compiler.verify.question import question_of
@@ -31,8 +32,9 @@ def wrong_on(network, property_, values):
     """Return whether a permutation of 0 … n - 1 comes out wrong."""
     out = run(network.comparators.tolist(), values)
     return any(
-        sorted(out[wire] for wire in group.wires) != list(range(group.first, group.first + len(group.wires)))
+        abs(value - group.first - k) > property_.off_by
         for group in property_.groups
+        for k, value in enumerate(sorted(out[wire] for wire in group.wires))
     )
 
 
@@ -70,7 +72,8 @@ def draw_case(draw, most):
     first = draw.randint(0, max(0, n - 2))
     run = f"{first}-{draw.randint(first + 1, n - 1)}" if n > 1 and draw.random() < 0.3 else ""
     presorted = "" if form.startswith("merge") else run
-    return Network.from_comparators(n, pairs), parse(form, n, wires, presorted)
+    off_by = draw.randint(1, n - 1) // 2 if n > 2 and draw.random() < 0.4 else 0
+    return Network.from_comparators(n, pairs), parse(form, n, wires, presorted, off_by)
 
 
 def test_every_method_agrees_with_brute_force():
@@ -166,6 +169,9 @@ def test_reflected_and_tangled_networks_keep_reflected_properties():
         ("sort", 5, {"presorted": "3-1"}, "lower wire first; found '3-1'"),
         ("sort", 5, {"presorted": "0-3,3-4"}, "presorted wire is named twice"),
         ("sort", 5, {"presorted": "0-5"}, "outside 0 … 4"),
+        ("sort", 5, {"off_by": 5}, "of 5 wires a rank is 0 to 4 off, got off_by=5"),
+        ("median, at most 5 off", 5, {}, "got off_by=5"),
+        ("median, at most off", 5, {}, "no property is called"),
     ],
 )
 def test_impossible_properties_are_refused(text, n, options, message):
@@ -180,8 +186,9 @@ def test_the_name_of_a_property_is_parsed_again(text):
     property_ = parse(text, 5)
     assert parse(property_.name, 5) == property_
     if text in ("median", "rank-0"):
-        property_ = parse(text, 5, [3], "0-1,2-4")
-        assert property_.name == f"{text} on wires 3, presorted 0-1,2-4"
+        property_ = parse(text, 5, [3], "0-1,2-4", 2)
+        assert property_.name == f"{text} on wires 3, presorted 0-1,2-4, at most 2 off"
+        assert parse(property_.name, 5) == property_
     for presorted in ("", ",", " 0-1", "0-1, 2-4", "0-1 ,\t2-4,", "00-1,2-004"):
         if not text.startswith("merge"):
             property_ = parse(text, 5, presorted=presorted)
@@ -211,6 +218,22 @@ def test_a_diagnosis_is_the_lightest_counterexample_its_wires_and_a_mend():
         diagnose(reversed_, bottom, verify(reversed_, bottom).counterexample).mend.words
         == "turn (0, 1) in layer 0"
     )
+
+
+def test_a_rank_that_may_be_off_is_mended_and_loses_what_it_does_not_need():
+    near = parse("rank-1", 4, off_by=1)
+    nothing = Network.from_layers(4, [])
+    failure = diagnose(nothing, near, verify(nothing, near).counterexample)
+    assert verify(Network.from_comparators(4, [(failure.mend.lo, failure.mend.hi)]), near)
+    whole = FAMILIES["merge_exchange"](9)
+    sizes = []
+    for off_by in range(4):
+        property_ = parse("median", 9, off_by=off_by)
+        smaller = optimize(whole, property_, Budget()).network
+        assert verify(smaller, property_)
+        sizes.append(smaller.size)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[3] < sizes[0]
 
 
 def test_a_removed_comparator_is_mended():

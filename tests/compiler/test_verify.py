@@ -27,7 +27,7 @@ from nsc.compiler.verify import (
     verify,
     zero_one,
 )
-from nsc.compiler.verify.question import BudgetError, question_of
+from nsc.compiler.verify.question import BudgetError, question_of, sorted_groups
 from nsc.errors import PropertyError
 
 
@@ -36,7 +36,7 @@ def sort_question(network, **budget):
 
 
 def ranks(network):
-    return sort(network.n).ranks
+    return sorted_groups(sort(network.n))[1]
 
 
 def exhaust(network):

@@ -2,118 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import multiprocessing.dummy
+import os
 import subprocess
 import sys
-import time
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-import torch
+from benched import H100, LIMITS, Device, edited, stand_in
 from click.testing import CliRunner
-from device import SHARED_BYTES, CpuExactProgram, CpuProgram, OnTheCpu
 
 from benchmarks.gpu import __main__ as command
-from benchmarks.gpu import building, checks, events, jobs, limits, peers, report, timing
-from benchmarks.gpu.building import Architecture, Form, Subject
-from benchmarks.gpu.limits import Limits
-from benchmarks.gpu.peers import LOSS_GRAD, NSC, P_GRAD
+from benchmarks.gpu import building, carried, checks, jobs, report, running
+from benchmarks.gpu.building import Form, Subject
+from benchmarks.gpu.jobs import COUNTERS, JOB_OF, JOBS, STEP, Job, Tool
+from benchmarks.gpu.jobs import FIRST as FIRST_PART
+from benchmarks.gpu.peers import NSC, P_GRAD
 from benchmarks.gpu.results import Results
-from nsc.contract.targets import TARGETS
-from nsc.operators import exact
-from nsc.operators.exact import DTYPE_NAMES
-from nsc.operators.sorter import Sorter
+from benchmarks.gpu.tools import COUNTERS as COUNTED_NAMES
+from benchmarks.gpu.worker import Worker
+from nsc.runtime.build import nvrtc
 from nsc.runtime.exact import cuda as exact_cuda
-from nsc.runtime.relaxed import cubin, cuda
-from nsc.runtime.relaxed.devices import BY_DEVICE
+from nsc.runtime.relaxed import cubin
 
 pytestmark = pytest.mark.nightly("the benchmarks run")
 
 ROOT = Path(__file__).parents[2]
 # Packages that the benchmark must run without.
 ABSENT = ("rich", "platformdirs", "diffsort", "matplotlib", "sklearn", "mpmath", "scipy", "pysat", "ziglang")
-H100 = Architecture("sm_90", SHARED_BYTES)
-LIMITS = Limits(4e12, 3e13, 9e11, 2e-6, 3e-6)
-
-
-# ------------------------------------------------------------------------- a device that is the CPU
-
-
-class Event:
-    """An event with the time of the host."""
-
-    def __init__(self, enable_timing):
-        assert enable_timing
-
-    def record(self):
-        self.seconds = time.perf_counter()
-
-    def synchronize(self):
-        pass
-
-    def elapsed_time(self, end):
-        return (end.seconds - self.seconds) * 1e3
-
-
-class Device:
-    """The programs of the kernels, run by the CPU.
-
-    Attributes:
-        edit: changes the text of kernels.
-        after: called after each launch, with the function's name and its arguments.
-        captured: launches of the graph in capture; None outside a capture.
-    """
-
-    def __init__(self):
-        self.programs = {}
-        self.reset()
-
-    def reset(self):
-        self.edit, self.after, self.captured = str, lambda function, arguments: None, None
-
-    def program_of(self, kernel, device):
-        key = kernel.spec, self.edit
-        if key not in self.programs:
-            self.programs[key] = CpuProgram(kernel, edit=self.edit)
-        return self.programs[key]
-
-    def exact_program_of(self, source, dtype, device):
-        key = source.name, dtype
-        if key not in self.programs:
-            self.programs[key] = CpuExactProgram(source, dtype)
-        return self.programs[key]
-
-    def exact_worker(self, x, spec):
-        source = exact._exact_kernel(spec).source
-        return exact_cuda.CudaSort(source, exact_cuda.program_of(source, DTYPE_NAMES[x.dtype], x.device))
-
-    def launch(self, launch, program, function, blocks, arguments):
-        launch(program, function, blocks, arguments)
-        self.after(function, arguments)
-        if self.captured is not None:
-            self.captured.append(partial(launch, program, function, blocks, arguments))
-
-    @contextlib.contextmanager
-    def graph(self, graph):
-        self.captured = graph.launches
-        yield
-        self.captured = None
-
-
-class Graph:
-    """A captured graph: its launches, run again."""
-
-    def __init__(self):
-        self.launches = []
-
-    def replay(self):
-        for launch in self.launches:
-            launch()
 
 
 @pytest.fixture(scope="module")
@@ -125,48 +41,8 @@ def programs():
 @pytest.fixture
 def device(programs, monkeypatch):
     """torch's CUDA, as far as the benchmark uses it."""
-    device = programs
-    device.reset()
-    properties = SimpleNamespace(
-        major=9,
-        minor=0,
-        multi_processor_count=1,
-        shared_memory_per_block_optin=SHARED_BYTES,
-        total_memory=80 << 30,
-    )
-    for name, stand_in in {
-        "is_available": lambda: True,
-        "get_device_name": lambda: "Some GPU (1 GB)",
-        "get_device_properties": lambda device: properties,
-        "synchronize": lambda: None,
-        "empty_cache": lambda: None,
-        "reset_peak_memory_stats": lambda: None,
-        "memory_allocated": lambda: 0,
-        "max_memory_allocated": lambda: 1 << 20,
-        "Event": Event,
-        "Stream": lambda: None,
-        "stream": lambda stream: contextlib.nullcontext(),
-        "CUDAGraph": Graph,
-        "graph": device.graph,
-    }.items():
-        monkeypatch.setattr(torch.cuda, name, stand_in)
-    for module in (events, checks, limits, peers):
-        monkeypatch.setattr(module, "DEVICE", "cpu")
-    monkeypatch.setattr(building, "pool", lambda: multiprocessing.dummy.Pool(1))
-    monkeypatch.setattr(Subject, "operator", property(lambda subject: Sorter(subject.files)))
-    monkeypatch.setattr(cuda, "program_of", device.program_of)
-    monkeypatch.setattr(exact_cuda, "program_of", device.exact_program_of)
-    launch = OnTheCpu.launch
-    monkeypatch.setattr(OnTheCpu, "launch", lambda *arguments: device.launch(launch, *arguments))
-    monkeypatch.setattr(exact, "_worker", device.exact_worker)
-    monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], devices=("cpu",)))
-    monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
-    monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
-    monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)
-    monkeypatch.setattr(events, "ROUND_SECONDS", 0)
-    monkeypatch.setattr(limits, "measure", lambda: LIMITS)
-    monkeypatch.setattr(command, "versions", lambda: "torch 2")
-    return device
+    stand_in(programs, monkeypatch)
+    return programs
 
 
 @pytest.fixture(scope="module")
@@ -198,118 +74,151 @@ def test_wrong_kernels_do_not(device, subject):
     assert not any("values" in problem for problem in problems)
 
 
-def edited(text):
-    changed = text.replace("products[c] = a - b;", "products[c] = b - a;")
-    assert changed != text
-    return changed
-
-
 def test_every_way_to_launch_is_right(device, subject):
-    for check, _, _, _ in jobs.LAUNCH_CHECKS.values():
+    for check in (*jobs.FIRST_CHECKS.values(), *(check for check, *_ in jobs.LAUNCH_CHECKS.values())):
         assert list(check(subject("bitonic", 4), 3)) == []
+
+
+def test_the_largest_values_of_every_type(device, subject):
+    assert list(checks.check_top_k(subject("bitonic", 8, top_k=3), 5)) == []
 
 
 # -------------------------------------------------------------------------------------- whole runs
 
+FIRST = "first, P, bitonic 16"
+LOSS = "first, loss and gradient, bitonic 16"
+TIMED = f"{P_GRAD}, batch 100, bitonic 16"
+COUNTED = "counters, nsc_route_f32, bitonic 16"
+# ncu's output: what the program prints, and a table.
+NCU = """#!/bin/sh
+echo "==PROF== Connected"
+echo '"ID",{names}'
+echo '"",{units}'
+echo '"0",{numbers}'
+"""
+SANITIZER = """#!/bin/sh
+echo "========= COMPUTE-SANITIZER"
+echo "========= Invalid __global__ read of size 4 bytes ($@)"
+exit 9
+"""
+
 
 @pytest.fixture
-def small(device, monkeypatch):
-    """A benchmark of a few jobs on four wires; `peers` are those of P + gradient."""
-    of_p_grad, of_loss = ([peer for peer in peers.PEERS[P_GRAD] if peer.name != "diffsort"] for _ in range(2))
-    monkeypatch.setitem(peers.PEERS, P_GRAD, of_p_grad)
-    monkeypatch.setitem(peers.PEERS, LOSS_GRAD, of_loss)
-    jobs_of_four = (
-        jobs._check("check, bitonic 4", checks.check, "bitonic", 4, 3),
-        jobs._timed(P_GRAD, "bitonic", 4),
-        jobs._timed(LOSS_GRAD, "bitonic", 4),
-        jobs._check("check, strides, bitonic 4", checks.check_strides, "bitonic", 4, 3),
-    )
-    for module in (command, report):
-        monkeypatch.setattr(module, "JOBS", jobs_of_four)
-    monkeypatch.setattr(timing, "ROUNDS", 1)
-    monkeypatch.setattr(timing, "LAUNCH_CALLS", 1)
-    device.peers = of_p_grad
-    return device
+def run(monkeypatch, tmp_path):
+    """Return a function that runs jobs on the stand-in, and returns the output and the stored results."""
+    chosen = [job for job in JOBS if job.part in (FIRST_PART, STEP) and job.name.endswith("bitonic 16")]
+    chosen = [job for job in chosen if ", batch 1" not in job.name or job.name == TIMED]
+    counted = Job(COUNTED, COUNTERS, 5, None, tool=Tool("ncu", TIMED, "nsc_route_f32"))
+    monkeypatch.setattr(command, "JOBS", (*chosen, JOB_OF["limits"], counted))
+    monkeypatch.setattr(building, "pool", lambda: multiprocessing.dummy.Pool(1))
+    monkeypatch.setattr(cubin, "build_all", lambda *arguments: None)
+    monkeypatch.setattr(exact_cuda, "build", lambda *arguments: None)
+    quoted = {"names": COUNTED_NAMES, "units": ["%"] * len(COUNTED_NAMES), "numbers": range(10)}
+    texts = {word: ",".join(f'"{each}"' for each in row) for word, row in quoted.items()}
+    for name, text in (("ncu", NCU.format(**texts)), ("compute-sanitizer", SANITIZER)):
+        (program := tmp_path / "bin" / name).parent.mkdir(exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tests' / 'cuda'}")
+
+    def run(*options, code=0, is_wrong=False, hung=""):
+        words = [sys.executable, str(ROOT / "tests/cuda/benched.py"), "wrong" if is_wrong else "", hung]
+        monkeypatch.setattr(command, "Worker", lambda: Worker(words))
+        if "--continue" not in options:
+            options = (*options, "--out", tmp_path / "results")
+        done = CliRunner().invoke(command.main, [str(option) for option in options])
+        assert done.exit_code == code, done.output
+        (data,) = (tmp_path / "results").glob("*.json")
+        stored = Results.of_file(data)
+        assert data.with_suffix(".md").read_text() == report.markdown(stored)
+        assert len([*data.parent.iterdir()]) == 2
+        return done.output, stored, data
+
+    return run
 
 
-ALL = [
-    "check, bitonic 4",
-    "limits",
-    f"{P_GRAD}, bitonic 4",
-    f"{LOSS_GRAD}, bitonic 4",
-    "check, strides, bitonic 4",
-]
-
-
-def run(*options, code=0):
-    done = CliRunner().invoke(command.main, [str(option) for option in options])
-    assert done.exit_code == code, done.output
-    return done.output
-
-
-def stored_files(folder):
-    """Return the results and the report in the files; both must agree."""
-    (data,) = folder.glob("*.json")
-    (text,) = folder.glob("*.md")
-    assert sorted(folder.iterdir()) == sorted((data, text))
-    assert (data.name, text.name) == ("gpu-some_gpu_1_gb.json", "gpu-some_gpu_1_gb.md")
-    stored = Results.from_json(data.read_text())
-    assert text.read_text() == report.markdown(stored)
-    return stored, text.read_text()
-
-
-def test_a_run_writes_all_it_found(small, tmp_path):
-    assert "4 cases run, 0 failures" in run("--out", tmp_path)
-    stored, text = stored_files(tmp_path)
-    assert list(stored.outcomes) == ALL
+def test_a_run_learns_in_order_and_writes_what_it_found(run, monkeypatch, tmp_path):
+    output, stored, _ = run()
+    assert [*stored.outcomes] == [job.name for job in command.JOBS]
+    assert not stored.failures(stored.outcomes)
     assert (stored.device, stored.limits) == ("Some GPU (1 GB)", LIMITS)
-    assert list(stored.builds) == [Form("bitonic", 4)]
     assert {outcome.versions for outcome in stored.outcomes.values()} == {"torch 2"}
-    assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
-    for heading in ("Limits", "Checks", "Times", "Kernels", "Builds"):
-        assert f"\n## {heading}\n" in text
-    assert "Failures" not in text
-    assert "Not run" not in text
-    (path,) = tmp_path.glob("*.json")
-    facts = json.loads(path.read_text())
-    facts["outcomes"][0]["name"] = "a case of old"
-    path.write_text(json.dumps(facts))
-    run("--out", tmp_path)
-    assert list(stored_files(tmp_path)[0].outcomes) == ALL
+    names = [timing.peer for timing in stored.outcomes[TIMED].timings]
+    assert names == [NSC, "nsc in a CUDA graph", "indexed torch", "a copy of P"]
+    assert stored.outcomes[COUNTED].counters["memory"] == "4 %"
+    parts = ["-- first results", "-- times of a step", "-- counters"]
+    assert sorted(parts, key=output.index) == parts
+    monkeypatch.setattr(report, "PAGE", page := tmp_path / "gpu.md")
+    page.write_text("# GPUs\n<!-- measured on GPUs -->\n<!-- end of measured -->\nend\n")
+    assert CliRunner().invoke(command.main, ["--report", str(tmp_path / "results")]).exit_code == 0
+    text = page.read_text()
+    assert text.endswith("<!-- end of measured -->\nend\n")
+    for heading in ("### Some GPU (1 GB)", "#### Checks", "#### Times", "#### Counters", "#### Kernels"):
+        assert f"\n{heading}\n" in text
 
 
-def test_variants_are_timed_in_turn_with_what_is_shipped(small, tmp_path):
-    variants = [f"{NSC}, {name}" for name in building.VARIANTS]
-    run("--out", tmp_path, "--only", P_GRAD, "--variant", "all")
-    stored, text = stored_files(tmp_path)
-    assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, *variants, "indexed torch"]
-    assert {launch.peer for launch in stored.outcomes[ALL[2]].launches} == {NSC, *variants}
-    assert {form.variant for form in stored.builds} == {"", *building.VARIANTS}
-    assert "| nsc, 64 wires a warp |" in text
+def test_a_wrong_kernel_is_named_watched_once_and_the_rest_runs(run):
+    output, stored, _ = run(code=1, is_wrong=True)
+    wrong = " ".join(stored.outcomes[FIRST].failures)
+    assert "permutation: the gradient of x off by" in wrong
+    assert "; first at (0, 0): " in wrong
+    assert "kernels launched last: nsc_" in wrong
+    watched = [name for name in stored.outcomes if name.startswith(("memcheck", "racecheck"))]
+    assert watched == [f"{tool}, {name}" for name in (FIRST, LOSS) for tool in ("memcheck", "racecheck")]
+    assert any("Invalid __global__ read" in text for text in stored.outcomes[watched[0]].failures)
+    assert stored.outcomes[TIMED].timings
+    assert f"FAILED: {FIRST}: permutation" in output
 
 
-def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
-    small.edit = edited
-    line = "FAILED: check, bitonic 4: permutation"
-    assert line in run("--out", tmp_path, code=1)
-    stored, text = stored_files(tmp_path)
-    assert list(stored.outcomes) == ALL
-    assert any("gradient of x off by" in failure for failure in stored.outcomes[ALL[0]].failures)
-    assert "gradient of x off by" in text
-    assert stored.outcomes[ALL[2]].timings
-    assert line in run("--out", tmp_path, "--resume", code=1)
-    small.edit = str
-    run("--out", tmp_path)
-    run("--out", tmp_path, "--resume")
+def test_a_job_that_hangs_is_ended_and_a_clock_that_runs_out_is_kept(run, monkeypatch):
+    monkeypatch.setattr(running, "LEAST_SECONDS", 20)
+    monkeypatch.setattr(running, "PATIENCE", 0)
+    _, stored, data = run("--only", FIRST, "--only", LOSS, code=1, hung=FIRST)
+    (failure,) = stored.outcomes[FIRST].failures
+    assert failure == "NoAnswerError: no end within 20 s: the process was ended"
+    assert not stored.outcomes[LOSS].failures
+    output, stored, _ = run("--continue", data, "--minutes", 0, code=1)
+    done = [FIRST, f"memcheck, {FIRST}", f"racecheck, {FIRST}", LOSS]
+    assert [*stored.outcomes] == done
+    assert f"no time for {len(command.JOBS) - 2} jobs: --continue {data} runs them" in output
+    _, stored, _ = run("--continue", data, "--only", "exact sort", code=1)
+    assert [*stored.outcomes] == [*done, "first, exact sort, bitonic 16"]
+
+
+def test_the_first_parts_fit_their_minutes():
+    for part, seconds in ((FIRST_PART, 60), (STEP, 90), (COUNTERS, 60)):
+        assert sum(job.seconds for job in JOBS if job.part == part) <= seconds
+
+
+def test_binaries_are_carried_and_left_out_where_they_do_not_load(monkeypatch, tmp_path):
+    monkeypatch.setattr(carried, "FOLDER", tmp_path / "carried")
+    monkeypatch.setattr(nvrtc, "version", lambda: "13.9")
+    monkeypatch.setattr(carried, "_OWN_VERSION", lambda: "12.8")
+    monkeypatch.delenv("NSC_CACHE_DIR", raising=False)
+    carried.begin()
+    for name in ("some.cubin", "some.cu", "some.lock"):
+        (carried.FOLDER / name).write_bytes(b"1234")
+    assert carried.finish() == 8
+    assert sorted(path.name for path in carried.FOLDER.iterdir()) == ["nvrtc", "some.cubin"]
+    monkeypatch.delenv("NSC_CACHE_DIR")
+    monkeypatch.setattr(nvrtc, "version", lambda: "12.8")
+    carried.choose()
+    carried.use()
+    assert carried.is_used()
+    assert nvrtc.version() == "13.9"
+    carried.leave_out()
+    assert not carried.is_used()
+    assert nvrtc.version() == "12.8"
 
 
 def test_without_a_gpu_it_says_so_and_imports_little(tmp_path):
-    absent = "; ".join(f"sys.modules[{name!r}] = None" for name in ABSENT)
-    program = (
-        f"import sys; {absent}; from benchmarks.gpu.__main__ import main; main(['--out', {str(tmp_path)!r}])"
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n" + "".join(f"sys.modules[{name!r}] = None\n" for name in ABSENT)
     )
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    words = [sys.executable, "-m", "benchmarks.gpu", "--out", str(tmp_path / "out")]
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT)
     assert done.returncode == 2
     assert "torch sees no CUDA device" in done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "out").exists()

@@ -130,12 +130,14 @@ def test_a_circuit_states_what_it_is_of(name):
     assert whole + half == proved.size
     assert 2 * whole + half == half_operations(proved, outputs)
     assert f"Latency: {proved.depth} / LAYERS_PER_STAGE clocks, rounded up" in circuit
-    ranks = "all items, the smallest first"
+    results = "all values, the smallest first"
     if select is not None:
-        ranks = f"the items of rank {', '.join(map(str, select.outputs(n).values()))}; 0 is the smallest"
+        ranks = [*select.outputs(n).values()]
+        noun = "value of rank" if len(ranks) == 1 else "values of ranks"
+        results = f"the {noun} {', '.join(map(str, ranks))}; 0 is the smallest"
     for language in ("verilog", "vhdl"):
         written = text(language, name)
-        assert f" Results: {ranks}.\n" in written
+        assert f" Results: {results}.\n" in written
         assert f" Made by: nsc emit {language} {network} --n {n}" in written.splitlines()[2]
         # A half comparator has one half, and a comparator both.
         assert len(re.findall(r"= (?:smaller|larger)\(", written)) == 2 * whole + half

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  *
  * A sample is 4 values.
- * Its results are all of them, the smallest first.
+ * Its results are all values, the smallest first.
  *
  *   four_TYPE(x, values)
  *       One sample: value w is x[w], result r is values[r].

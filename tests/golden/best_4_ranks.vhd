@@ -22,7 +22,7 @@
 --   in_items          item w is bits w * ITEM to (w + 1) * ITEM - 1
 --   out_items         result r is bits r * ITEM to (r + 1) * ITEM - 1
 --
--- Results: the items of rank 1, 3; 0 is the smallest.
+-- Results: the values of ranks 1, 3; 0 is the smallest.
 -- Equal keys: a comparator leaves their items as they are. So the network decides the order of items with equal
 -- keys, and of a selection which of them are results.
 --

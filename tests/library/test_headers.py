@@ -53,6 +53,18 @@ def test_headers_do_what_they_say(name, tmp_path):
     assert what_fails(FOLDER / name, tmp_path) == ""
 
 
+def test_kernels_include_headers_of_c_alone():
+    """A compiler that comes without a C++ library, as ziglang does here, builds them."""
+    texts = {path: path.read_text(encoding="utf-8") for path in library.FOLDER.rglob("*.h")}
+    others = {
+        path.name: names
+        for path, text in texts.items()
+        if (names := re.findall(r"^#include <([^>.]*)>", text, re.MULTILINE)) and path.parent.name != "deploy"
+    }
+    assert len(texts) > 20
+    assert not others
+
+
 @pytest.mark.nightly("the same tests in wider registers, with an optimiser, and with sanitizers")
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(

@@ -98,7 +98,10 @@ INSTANCES = {
 }
 # Public callables, with what a call needs.
 CALLS = {
-    **{name: partial(getattr(nsc, name), **BITONIC) for name in ("compile", "draw", "optimize")},
+    **{
+        name: partial(getattr(nsc, name), **BITONIC)
+        for name in ("compile", "draw", "optimize", "rank_errors")
+    },
     "emit": partial(nsc.emit, language="c", **BITONIC),
     "verify": partial(settled, **BITONIC),
     "network": partial(lambda network, **options: nsc.network(network, **options), **BITONIC),
@@ -124,7 +127,7 @@ CALLS = {
 }
 # A right value of each parameter that calls do not need.
 VALUES = (
-    dict.fromkeys(("dim", "index_base", "origin", "prefix", "jobs"), 1)
+    dict.fromkeys(("dim", "index_base", "origin", "prefix", "jobs", "off_by"), 1)
     | dict.fromkeys(("wires", "layer_starts", "layers", "comparators"), 1)
     | dict.fromkeys(("k", "m", "seed", "min_count"), 3)
     | {"depth": 9, "max_memory": 100}
@@ -150,6 +153,7 @@ BESIDE = {
     "index_base": {"network": [(1, 2)], "n": 2},
     "format": {"network": "two.json", "n": None},
     "wires": {"select": nsc.ranks(1)},
+    "off_by": {"select": nsc.ranks(1)},
     "fill": {"lengths": torch.tensor([2])},
     "cval": {"mode": "constant"},
     "min_count": {"nan": "ignore"},

@@ -500,10 +500,9 @@ LONG = (
     "`func.vmap`, of `func.grad` too",
     *(name for name in MODES if "compile" in name or "export" in name),
 )
-# By day torch compiles programs of all operators with `fullgraph=True`, and programs of networks for any
-# shape and by Inductor.
+# By day torch compiles programs of all operators with `fullgraph=True`, and programs of networks by Inductor.
 COMPILED = {name: () for name in LONG if "compile" in name and "fullgraph" not in name}
-COMPILED |= dict.fromkeys(("`torch.compile`, `dynamic=True`", "`torch.compile` by Inductor"), ("networks",))
+COMPILED |= {"`torch.compile` by Inductor": ("networks",)}
 NIGHTLY = pytest.mark.nightly("torch compiles or traces each kind of thing in each mode")
 CELLS = [
     pytest.param(

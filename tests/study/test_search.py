@@ -27,6 +27,7 @@ from nsc.study.search.workers import workers
 LEAST_SIZES = dict(zip(range(2, 13), (1, 3, 5, 9, 12, 16, 19, 25, 29, 35, 39), strict=True))
 LEAST_DEPTHS = dict(zip(range(2, 11), (1, 3, 3, 5, 5, 6, 6, 7, 7), strict=True))
 PROPERTIES = ("sort", "median", "top-2", "bottom-2-set", "rank-1", "merge-3+3")
+PROPERTIES += tuple(f"{name}, at most 1 off" for name in ("sort", "median", "rank-1", "top-3"))
 
 
 def here(inputs):
@@ -306,3 +307,15 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
         workers(die, scheduler="tcp://127.0.0.1:9"),
     ):
         pass
+
+
+@pytest.mark.parametrize(("off_by", "size"), [(1, 12), (2, 7), (3, 3)])
+def test_medians_of_9_that_may_be_off_are_found(off_by, size):
+    """The smallest that exhaustive counts and searches know; 12 are the median of medians."""
+    goal = Goal(parse("median", 9, off_by=off_by))
+    network = searched(goal, size, most=60).best
+    assert verify(network, goal.wanted)
+    assert not verify(network, parse("median", 9, off_by=off_by - 1))
+    begun = from_network(goal, known_network(goal), None, 0, 1).best
+    assert verify(begun, goal.wanted)
+    assert size <= begun.size < 19

@@ -26,8 +26,10 @@ NSC_STEP void compare(Row &lo, Row &hi) {
     }
 }
 
-NSC_STEP void mark_differences(Row &marks, const Row &a, const Row &b) {
-    for (int64_t k = 0; k < row_registers; ++k) marks.part[k] |= a.part[k] ^ b.part[k];
+// Marks the inputs whose value is neither bound.
+NSC_STEP void mark_outside(Row &marks, const Row &value, const Row &least, const Row &most) {
+    for (int64_t k = 0; k < row_registers; ++k)
+        marks.part[k] |= (value.part[k] ^ least.part[k]) & (value.part[k] ^ most.part[k]);
 }
 
 // The first input that a row marks; -1 for none.
@@ -40,6 +42,8 @@ NSC_STEP int64_t first_of(const Row &row) {
 }
 
 // Inputs in blocks of 512: a row for each wire, then a row for each output with its right values.
+// Where a rank may be off, these are the least right values, and `has_most` says that a row for
+// each output with its most right values follows.
 struct Pool {
     int64_t wires, outputs, blocks;
     const uint8_t *output_wires;
@@ -47,9 +51,10 @@ struct Pool {
     const Comparator *behind;
     int64_t behind_count;
     Row *rows;
-    int64_t turn;
+    int64_t turn, has_most;
 
-    Row *block_rows(int64_t block) const { return rows + block * (wires + outputs); }
+    int64_t rows_of_block() const { return wires + outputs * (1 + has_most); }
+    Row *block_rows(int64_t block) const { return rows + block * rows_of_block(); }
 
     // The values of a block behind the comparators.
     NSC_STEP void apply(int64_t block, const Comparators &list, Row *state) const {
@@ -62,10 +67,10 @@ struct Pool {
     NSC_STEP int64_t wrong(int64_t block, Row *state) const {
         for (int64_t k = 0; k < behind_count; ++k)
             compare(state[behind[k].lo], state[behind[k].hi]);
-        const Row *wanted = block_rows(block) + wires;
+        const Row *least = block_rows(block) + wires, *most = least + outputs * has_most;
         Row marks{};
         for (int64_t k = 0; k < outputs; ++k)
-            mark_differences(marks, state[output_wires[k]], wanted[k]);
+            mark_outside(marks, state[output_wires[k]], least[k], most[k]);
         return first_of(marks);
     }
 
@@ -84,7 +89,7 @@ struct Pool {
     }
 
     void exchange(int64_t block, int64_t input, int64_t other_block, int64_t other_input) {
-        for (int64_t k = 0; k < wires + outputs; ++k) {
+        for (int64_t k = 0; k < rows_of_block(); ++k) {
             uint64_t *a = reinterpret_cast<uint64_t *>(block_rows(block) + k) + input / 64;
             uint64_t *b =
                 reinterpret_cast<uint64_t *>(block_rows(other_block) + k) + other_input / 64;

@@ -17,6 +17,7 @@ struct Problem {
     const Comparator *prefix, *behind;
     const uint8_t *output_wires;
     const uint64_t *rows;
+    int64_t has_most;
 
     Comparator mirrored(Comparator c) const {
         return {uint8_t(wires - 1 - c.hi), uint8_t(wires - 1 - c.lo)};

@@ -23,14 +23,16 @@ struct Walk {
 
     Walk(const Problem &stated, Row *rows, uint64_t seed)
         : problem(stated),
-          pool{stated.wires,  stated.outputs,      stated.blocks, stated.output_wires,
-               stated.behind, stated.behind_count, rows,          0},
+          pool{stated.wires,   stated.outputs,      stated.blocks, stated.output_wires,
+               stated.behind,  stated.behind_count, rows,          0,
+               stated.has_most},
           random{seed} {
         memcpy(static_cast<void *>(rows), stated.rows, bytes_of(stated));
     }
 
     static size_t bytes_of(const Problem &problem) {
-        return sizeof(Row) * size_t(problem.blocks * (problem.wires + problem.outputs));
+        return sizeof(Row) *
+               size_t(problem.blocks * (problem.wires + problem.outputs * (1 + problem.has_most)));
     }
 
     // A network that passes the pool: each comparator joins two wires that an input which comes out

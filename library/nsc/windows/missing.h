@@ -9,8 +9,6 @@
 #include <nsc/elements.h>
 #include <nsc/registers.h>
 
-#include <type_traits>
-
 namespace nsc {
 
 // A value of a window: its place in the box around the window.
@@ -30,11 +28,22 @@ struct Missing {
 
 constexpr uint8_t no_result = 255;
 
-// The floating-point type in which values are joined; void: values are selected alone.
+// The floating-point type in which values are joined; other values are selected alone.
 template <class Element>
-using NumberOf =
-    std::conditional_t<std::is_same_v<Element, float32>, float,
-                       std::conditional_t<std::is_same_v<Element, float64>, double, void>>;
+struct Joined {
+    static constexpr bool exists = false;
+    using Number = void;
+};
+template <>
+struct Joined<float32> {
+    static constexpr bool exists = true;
+    using Number = float;
+};
+template <>
+struct Joined<float64> {
+    static constexpr bool exists = true;
+    using Number = double;
+};
 
 // A byte for each lane of a register.
 template <class Key>
@@ -144,7 +153,7 @@ NSC_NOINLINE Vec<Key> joined(const Missing &missing, const Key *const *rows, int
                              int64_t x, const Vec<Key> *selected,
                              typename FlagsOf<Key>::type lacking) {
     using Element = typename Form::Element;
-    using Number = NumberOf<Element>;
+    using Number = typename Joined<Element>::Number;
     using Signed = decltype(Vec<Key>{} < Vec<Key>{});
     Vec<Key> sorted[sizeof Window::places / sizeof(Place)];
     bool is_sorted = false;
@@ -168,7 +177,7 @@ NSC_NOINLINE Vec<Key> joined(const Missing &missing, const Key *const *rows, int
         left &= ~is_count;
         if (low == no_result || !is_any(is_count)) continue;
         Vec<Key> bits = bits_of(low);
-        if constexpr (!std::is_void_v<Number>)
+        if constexpr (Joined<Element>::exists)
             if (low != high)
                 bits = Vec<Key>(between<Number>(Vec<Number>(bits), Vec<Number>(bits_of(high)),
                                                 Number(missing.share[count]),

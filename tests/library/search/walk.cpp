@@ -40,11 +40,13 @@ struct Inputs {
                 nullptr,
                 nullptr,
                 outputs.data(),
-                reinterpret_cast<const uint64_t *>(rows.data())};
+                reinterpret_cast<const uint64_t *>(rows.data()),
+                0};
     }
 
     Pool pool() {
-        return {wires, int64_t(outputs.size()), blocks, outputs.data(), nullptr, 0, rows.data(), 0};
+        return {wires, int64_t(outputs.size()), blocks, outputs.data(), nullptr, 0, rows.data(), 0,
+                0};
     }
 };
 
