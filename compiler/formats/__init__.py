@@ -28,10 +28,12 @@ that is an error, which names the option that decides.
 from nsc.compiler.diagram import notebook_svg
 from nsc.compiler.formats.files import (
     FORMATS,
+    Networks,
     format_of_path,
     losses,
     parse_network,
     read_network,
+    read_networks,
     read_stream,
     readable,
     save,
@@ -46,6 +48,7 @@ __all__ = [
     "FORMATS",
     "LONGEST_LISTED",
     "LONGEST_PLAIN",
+    "Networks",
     "format_of_path",
     "graph_of",
     "losses",
@@ -55,6 +58,7 @@ __all__ = [
     "notebook_svg",
     "parse_network",
     "read_network",
+    "read_networks",
     "read_stream",
     "readable",
     "save",
