@@ -188,7 +188,8 @@ def _readings(text: str, format: str | None) -> tuple[dict[str, list[Listing]], 
     text = _without_leading_comments(text)
     readings: dict[str, list[Listing]] = {}
     faults: list[str] = []
-    for name in _recognised(text) if format is None else [format]:
+    names = _recognised(text) if format is None else [format]
+    for name in names:
         parse = _known(name, readable()).parse
         if parse is None:
             raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
@@ -196,7 +197,7 @@ def _readings(text: str, format: str | None) -> tuple[dict[str, list[Listing]], 
             listing = parse(text)
             readings[name] = listing if isinstance(listing, list) else [listing]
         except NetworkError as error:
-            faults.append(f"in format {name!r}: {error}")
+            faults.append(f"in format {name!r}: {error}" if len(names) > 1 else str(error))
     return readings, faults
 
 
@@ -204,7 +205,8 @@ def _settled(listings: list[Listing], index_base: int | None) -> Networks:
     """Return the networks of a text by their names, an error for one that cannot be read.
 
     Program text has other calls and lists of numbers too. A way of writing counts if a network of more than one
-    comparator is written so. Lists whose labels differ by numbers alone count if one of them is a network.
+    comparator is written so, or what could be a part of one. Lists whose labels differ by numbers alone count if one
+    of them is a network.
     """
     networks: Networks = {}
     for listing in listings:
@@ -214,6 +216,9 @@ def _settled(listings: list[Listing], index_base: int | None) -> Networks:
             networks[listing.name] = error
     read = [listing for listing in listings if isinstance(networks[listing.name], Network)]
     shapes = {listing.shape for listing in read if len(listing.comparators) > 1}
+    for listing in listings:
+        if listing.fault and len(listing.comparators) > 2 and np.diff(listing.comparators).all():
+            shapes.add(listing.shape)
     shapes = shapes or {listing.shape for listing in read or listings}
     labels = {listing.label for listing in read}
     uses = Counter(listing.label for listing in listings)
@@ -291,7 +296,8 @@ def _without_leading_comments(text: str) -> str:
 def _recognised(text: str) -> list[str]:
     """Return the names of the formats that a text looks like, in the table's order, at least one."""
     names = [name for name, format_ in FORMATS.items() if format_.recognises(text)]
-    return [*names, "list"] if names in ([], ["table"]) else names
+    unsure = names in ([], ["table"]) or (names == ["nsc"] and "nsc-network" not in text)
+    return [*names, "list"] if unsure else names
 
 
 def format_of_path(path: Path) -> str:

@@ -199,7 +199,7 @@ def _name(
     start, end, passed = run.start, run.end, ""
     calls = run.shape[1] == "(" and run.shape[0] != "" and not NAMES_A_LIST.search(run.shape[0])
     if calls and not _BEGINS.search(text[max(place.after, start - REACH) : start]):
-        raise _Fault(text.rfind("\n", 0, start) + 1)
+        raise _Fault(max(place.after, text.rfind("\n", 0, start) + 1))
     while True:
         low, high = (0, len(text)) if bracket is None else (bracket.start + 1, bracket.end)
         near = text[max(low, start - REACH) : start]
@@ -281,8 +281,9 @@ def _listing(text: str, place: _Place, name: str) -> Listing:
         fault = (
             fault or f"{_line(text, run.start)} has every number once: if it is a layer, write (0,1),(2,3)"
         )
+        run = replace(run, comparators=run.comparators[:0])
     base = 1 if run.shape[1:] == ("[", "", ":") else None
-    shape, label = " ".join(run.shape), re.sub("[0-9]+", "#", place.label)
+    shape, label = run.shape.name or " ".join(run.shape), re.sub("[0-9]+", "#", place.label)
     return Listing(run.comparators, run.sizes if layered else None, None, base, name, shape, label, fault)
 
 

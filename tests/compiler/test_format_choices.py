@@ -141,7 +141,7 @@ def test_flat_lists_are_relayered_and_layers_are_kept():
 
 def test_a_stated_format_overrides_the_content():
     assert parse_network(FROM_ONE, format="list", index_base=1) == FOUR
-    with pytest.raises(NetworkError, match=r"in format 'table': number 1 of the table is no whole number"):
+    with pytest.raises(NetworkError, match=r"number 1 of the table is no whole number"):
         parse_network(FROM_ONE, format="table")
 
 
