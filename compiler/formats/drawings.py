@@ -31,21 +31,21 @@ def _parse(text: str) -> Listing:
             ends += [place for place, mark in enumerate(line) if mark in "┆:"]
     if not rows:
         raise NetworkError("a diagram has a line for each wire: o--^--v--o")
-    found = []
+    found: list[tuple[int, int, int]] = []
     for column in range(max(map(len, rows))):
-        open_ = None
-        for wire, row in enumerate(rows):
+        open_: int | None = None
+        for place, row in enumerate(rows):
             mark = row[column : column + 1]
             if open_ is not None and mark in ("^", "v") and mark != rows[open_][column]:
-                low, high = (open_, wire) if mark == "v" else (wire, open_)
+                low, high = (open_, place) if mark == "v" else (place, open_)
                 found.append(
                     (sum(end < column for end in ends), low, high) if ends else (len(found), low, high)
                 )
                 open_ = None
             elif open_ is None and mark in ("^", "v"):
-                open_ = wire
+                open_ = place
             elif mark != "+" if open_ is not None else mark not in ("-", " ", ""):
-                raise NetworkError(f"wire {wire} of the diagram has {mark!r} in column {column + 1}")
+                raise NetworkError(f"wire {place} of the diagram has {mark!r} in column {column + 1}")
         if open_ is not None:
             raise NetworkError(f"a comparator of wire {open_} has no other end in column {column + 1}")
     listing = Listing.of_rows(np.array(found, np.int64).reshape(-1, 3), len(rows), index_base=0)

@@ -116,7 +116,8 @@ def read_networks(
         readings, faults = _readings(text, format)
         if len(readings) != 1:
             return {"": parse_network(text, format=format, index_base=index_base)}
-        return _settled(*readings.values(), index_base)
+        (listings,) = readings.values()
+        return _settled(listings, index_base)
     except NetworkError as error:
         raise NetworkError(f"{file}: {error}") from None
 
@@ -198,6 +199,10 @@ def _readings(text: str, format: str | None) -> tuple[dict[str, list[Listing]], 
             readings[name] = listing if isinstance(listing, list) else [listing]
         except NetworkError as error:
             faults.append(f"in format {name!r}: {error}" if len(names) > 1 else str(error))
+            if names == ["list"] and format is None:
+                faults[0] += (
+                    f"; or state {argument('format')}, one of {', '.join(readable())}, which says where it differs"
+                )
     return readings, faults
 
 

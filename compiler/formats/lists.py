@@ -331,6 +331,6 @@ FORMAT = Format(
     write=_writer("({},{})", ",", line="[{}]\n"),
 )
 # Forms that are written too, and read as lists. Knuth's text counts from 1: The Art of Computer Programming 3, 5.3.4.
-COLONS = Format(suffixes=(".cn",), write=_writer("{}:{}", ","))
-KNUTH = Format(suffixes=(".knuth",), write=_writer("[{}:{}]", "", index_base=1))
-CODE = Format(suffixes=(".c", ".h", ".cpp", ".hpp"), write=_writer("SWAP({},{});", " "))
+COLONS = Format(suffixes=(".cn",), parse=_parse, write=_writer("{}:{}", ","))
+KNUTH = Format(suffixes=(".knuth",), parse=_parse, write=_writer("[{}:{}]", "", index_base=1))
+CODE = Format(suffixes=(".c", ".h", ".cpp", ".hpp"), parse=_parse, write=_writer("SWAP({},{});", " "))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
 
     name: str
     bracket: str
-    index: str
+    indexes: str
     divides: str
 
 
@@ -82,20 +82,20 @@ class Run:
 
 
 class _Gap(NamedTuple):
-    """What the text between two numbers does: what it divides, opens and closes; the lengths of both; how it links.
+    """What the texts between numbers do: what they divide, open and close; the lengths of both; how they link.
 
     A link of 0 is none, 1 goes on in a list, 2 begins the next list, 3 more than that.
     """
 
-    divides: int
-    opens: int
-    closes: int
-    opened: int
-    closed: int
-    link: int
+    divides: Any
+    opens: Any
+    closes: Any
+    opened: Any
+    closed: Any
+    link: Any
 
 
-class _Counter(dict):  # type: ignore[type-arg]
+class _Counter(dict[Any, int]):
     """Numbers its keys in the order in which they are asked for."""
 
     def __missing__(self, key: object) -> int:
@@ -164,17 +164,17 @@ def runs_of(text: str, between: re.Pattern[str] | None = None) -> Iterator[Run]:
     shapes = shapes * 128 + divides[starts]
     links = np.where(good[:-1] & good[1:] & (shapes[:-1] == shapes[1:]), facts.link[before[1:]], 0)
     cuts = np.concatenate([[0], np.flatnonzero(links == 0) + 1, [len(starts)]]).tolist()
+    openings, indexed = list(opens), list(names)
     for low, high in zip(cuts[:-1], cuts[1:], strict=True):
         if good[low]:
             pairs = lengths[low:high] // 2
             levels = links[low : high - 1] + (pairs.max() > 1)
             lists = np.concatenate([[0], np.flatnonzero(levels > 1) + 1])
+            name, bracket, _ = openings[opening[low]]
             yield Run(
                 int(edges[starts[low], 0] - facts.opened[before[low]]),
                 int(edges[ends[high - 1] - 1, 1] + facts.closed[behind[high - 1]]),
-                Shape(
-                    *list(opens)[opening[low]][:2], list(names)[form[starts[low]]], chr(divides[starts[low]])
-                ),
+                Shape(name, bracket, indexed[form[starts[low]]], chr(divides[starts[low]])),
                 values[starts[low] : ends[high - 1]].reshape(-1, 2),
                 np.add.reduceat(pairs, lists).tolist(),
                 edges[starts[low + lists], 0].tolist(),

@@ -64,8 +64,14 @@ class Source:
         if self.name != STANDARD:
             return describe(self.name, self.n, self.format, self.index_base, progress, self.member)
         progress.phase("read")
-        reading = {"format": self.format, "index_base": self.index_base, "name": self.member}
-        return read_stream(_standard_input(), "standard input", self.n, **reading)
+        return read_stream(
+            _standard_input(),
+            "standard input",
+            self.n,
+            format=self.format,
+            index_base=self.index_base,
+            name=self.member,
+        )
 
     def networks(self, progress: Progress) -> Networks:
         """Return all networks of the file by their names, an error in the place of one that cannot be read."""
@@ -111,10 +117,6 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     otherwise it is the command's own next argument, `target`, if the command has one. --name chooses one of several
     networks in a file, except in commands whose own --name names what they write.
     """
-    names_result = any("--name" in option.opts for option in getattr(function, "__click_params__", ()))
-    member = click.option(
-        "--name", "member", metavar="NAME", help="Name of the network, in a file of several."
-    )
 
     @click.argument("net", metavar="NETWORK", required=False, shell_complete=complete_networks)
     @click.argument("second", metavar="[N]", required=False)
@@ -136,7 +138,6 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="Number of a file's first wire."
     )
-    @(lambda command: command if names_result else member(command))
     @functools.wraps(function)
     def command(
         *,
@@ -166,5 +167,7 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
             others["target"] = Path(second)
         return function(source=Source(name, n, format, index_base, member), **others)
 
+    if not any("--name" in option.opts for option in command.__click_params__):  # type: ignore[attr-defined]
+        command = click.option("--name", "member", help="Name of the network, in a file of several.")(command)
     command.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_NETWORK}"
     return command

@@ -26,7 +26,6 @@ MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # enough to show growth that is faster than the file's
 SECONDS_PER_MEGABYTE = 4  # at most 0.9 on an idle machine; cores of shared machines may be much slower
 MEGABYTES_PER_MEGABYTE = 100
-FORMS = ["cn", "knuth", "code"]  # of a list
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 WORDS = [
     *["(", ")", "[", "]", "{", "}", "<", ">", ",", ":", ";", "\n", " ", '"', "'", "#", "//", "/*", "*/"],
@@ -74,7 +73,7 @@ def test_words_of_all_formats_in_any_order(text, n, format, index_base):
     check(text, n, format, index_base)
 
 
-@pytest.mark.parametrize("name", readable() + FORMS)
+@pytest.mark.parametrize("name", readable())
 @settings(max_examples=25)
 @given(network=networks(wires=(2, 6), most=3), seed=st.integers(0, 2**32 - 1))
 def test_damaged_files(name, network, seed):
@@ -83,7 +82,7 @@ def test_damaged_files(name, network, seed):
     for _ in range(draw.randint(1, 3)):
         start, length = draw.randint(0, len(text)), draw.choice([0, 0, 1, 1, 5, 50])
         text = text[:start] + draw.choice(["", *WORDS, text[:start]]) + text[start + length :]
-    for format in (None, "list" if name in FORMS else name):
+    for format in (None, name):
         check(text, None, format)
         check(text, network.n, format)
 
@@ -186,7 +185,7 @@ def test_a_large_file_takes_little_memory(name):
     text = write_network(network, name)
     tracemalloc.start()
     try:
-        found = parse_network(text, N, format="list" if name in FORMS else name)
+        found = parse_network(text, N, format=name)
         peak = tracemalloc.get_traced_memory()[1] + len(text)
     finally:
         tracemalloc.stop()
@@ -202,7 +201,7 @@ def test_few_functions_are_called_for_a_comparator(name):
     calls = itertools.count()
     sys.setprofile(lambda _frame, event, _argument: event.endswith("call") and next(calls))
     try:
-        parse_network(text, N, format="list" if name in FORMS else name)
+        parse_network(text, N, format=name)
     finally:
         sys.setprofile(None)
     assert next(calls) < 15 * network.size
