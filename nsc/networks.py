@@ -38,7 +38,8 @@ def network(
     Args:
         named: a family's name, the path of a file, comparators (lo, hi) in one list or a list for each
             layer, or a Network, which is returned.
-        n, format, index_base: as in `compile`. Of several networks in a file, n chooses the one of so many wires.
+        n, format, index_base: as in `compile`. Of several networks in a file, n chooses the one of so many
+            wires.
         name: of the network, in a file that has several.
 
     Raises:

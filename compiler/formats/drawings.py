@@ -1,7 +1,7 @@
 """Diagrams in text, nsc's own and those of Knuth's style: a line a wire, a comparator in a column.
 
-In Knuth's style a wire is ``o--^--v--o``; the minimum leaves at ``^``. nsc marks the minimum by ``○`` or ``o``, the
-maximum by ``●`` or ``@``, and the end of a layer by ``┆`` or ``:`` below the wires.
+In Knuth's style a wire is ``o--^--v--o``; the minimum leaves at ``^``. nsc marks the minimum by ``○`` or
+``o``, the maximum by ``●`` or ``@``, and the end of a layer by ``┆`` or ``:`` below the wires.
 """
 
 from __future__ import annotations

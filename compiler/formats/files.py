@@ -113,7 +113,7 @@ def read_networks(
     with _opened(Path(file)) if stream is None else nullcontext(stream) as opened:
         text = _text(opened, file)
     try:
-        readings, faults = _readings(text, format)
+        readings, _ = _readings(text, format)
         if len(readings) != 1:
             return {"": parse_network(text, format=format, index_base=index_base)}
         (listings,) = readings.values()
@@ -184,7 +184,7 @@ def parse_network(
 
 
 def _readings(text: str, format: str | None) -> tuple[dict[str, list[Listing]], list[str]]:
-    """Return what a text says in each format that it looks like, or in the stated one, and what is wrong in others."""
+    """Return what a text says in each format that it looks like, or in the stated one, and the refusals."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     text = _without_leading_comments(text)
     readings: dict[str, list[Listing]] = {}
@@ -200,18 +200,17 @@ def _readings(text: str, format: str | None) -> tuple[dict[str, list[Listing]], 
         except NetworkError as error:
             faults.append(f"in format {name!r}: {error}" if len(names) > 1 else str(error))
             if names == ["list"] and format is None:
-                faults[0] += (
-                    f"; or state {argument('format')}, one of {', '.join(readable())}, which says where it differs"
-                )
+                known = ", ".join(readable())
+                faults[0] += f"; or state {argument('format')}, one of {known}, which says where it differs"
     return readings, faults
 
 
 def _settled(listings: list[Listing], index_base: int | None) -> Networks:
     """Return the networks of a text by their names, an error for one that cannot be read.
 
-    Program text has other calls and lists of numbers too. A way of writing counts if a network of more than one
-    comparator is written so, or what could be a part of one. Lists whose labels differ by numbers alone count if one
-    of them is a network.
+    Program text has other calls and lists of numbers too. A way of writing counts if a network of more than
+    one comparator is written so, or what could be a part of one. Lists whose labels differ by numbers alone
+    count if one of them is a network.
     """
     networks: Networks = {}
     for listing in listings:
@@ -240,14 +239,16 @@ def _chosen(listings: list[Listing], n: int | None, index_base: int | None, name
     Raises:
         NetworkError: none, or several.
     """
-    if len(listings) == 1 and name in (None, listings[0].name):
+    if len(listings) == 1 and (name is None or is_name(name, [listings[0].name])):
         return settle(listings[0], n, index_base)
     found = _settled(listings, index_base)
     networks = {key: network for key, network in found.items() if isinstance(network, Network)}
     if not networks:
         largest = max(listings, key=lambda listing: len(listing.comparators))
         raise NetworkError(largest.fault or f"{largest.name}: {found[largest.name]}")
-    names = [name] if name is not None else [*found] if len(found) == 1 else []
+    names = [*found] if len(found) == 1 else []
+    if name is not None:
+        names = [name] if is_name(name, found) else []
     if n is not None and name is None and len(found) > 1:
         names = [key for key, network in networks.items() if network.n == n]
     if len(names) == 1 and names[0] in found:
@@ -260,10 +261,11 @@ def _chosen(listings: list[Listing], n: int | None, index_base: int | None, name
         for key, network in [*found.items()][:MOST_NAMED]
     ]
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    asked = "" if name is None else f"no network {quoted(name[:60])}: "
+    asked = "" if name is None else f"no network {quoted(str(name)[:60])}: "
     raise NetworkError(
-        f"{asked}{count(len(found), 'network')} in one file, {', '.join(shown)}{more}: choose one by {argument('n')}, if no "
-        "other has as many wires, or by its name, as nsc.network, nsc verify and nsc convert take it"
+        f"{asked}{count(len(found), 'network')} in one file, {', '.join(shown)}{more}: choose one by "
+        f"{argument('n')}, if no other has as many wires, or by its name, as nsc.network, nsc verify and nsc "
+        "convert take it"
     )
 
 

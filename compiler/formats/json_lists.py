@@ -25,7 +25,6 @@ from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted, settle
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
-from nsc.wording import argument
 
 _BEGINNING = "{'N'"
 _LOG = re.compile(r"^[ \t]*\{'N'", re.MULTILINE)

@@ -60,7 +60,8 @@ class Format:
         holds_layers: whether a written network is read back with the same layers.
         holds_wires: whether the text states n.
         recognises: whether a text looks like this format; asked in the table's order.
-        parse: returns the listing of a text, or those of the networks that it has, without trailing space and with ``\\n`` as its newline.
+        parse: returns the listing of a text, or one for each network that it has. The text is without
+            trailing space, with ``\\n`` as its newline.
             None: the format is not read.
         write: a network to its text. None: the format is not written.
     """

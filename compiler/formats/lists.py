@@ -1,8 +1,8 @@
-"""Lists of comparators, and program text that has them: one reader, whatever the brackets, separators and names.
+"""Lists of comparators, and program text that has them: one reader for all brackets, separators and names.
 
-A network is what a bracket with a name holds, or a function's body, or the whole text. In a list nothing stands beside
-the comparators. In a body nothing may that could exchange values: a loop, a condition, a call, an assignment; such a
-body is refused, and so is a text that has several networks, unless the user chooses one.
+A network is what a bracket with a name holds, or a function's body, or the whole text. In a list nothing may
+stand beside the comparators; in a body nothing that could exchange values, such as a loop, a condition, a
+call or an assignment.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
-from nsc.compiler.formats.table import without_comments
 from nsc.compiler.formats.runs import BRACKETS, CONTROL, NAME, NAMES_A_LIST, PASSED, REACH, Run, runs_of
+from nsc.compiler.formats.table import without_comments
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
@@ -38,8 +38,9 @@ _GUARD = re.compile(
 )
 # What may exchange values: control, calls, and assignments to what is there already.
 _ACT = re.compile(
-    rf"{CONTROL.pattern}|\+\+|--|\breturn\b(?!\s*(?:[\w.*&]{{1,80}}(?:\[\s*\w+\s*\])?)?\s*(?:[;}}\n]|\Z))|(?:\A|[;{{}}\n])[ \t]*((?:(?i:call)\s+)?(?!return\b|\w*assert)(?:{NAME}"
-    r"(?:<[^<>;{}]{0,99}>)?\s*\((?![^\n;]*[\s)]::)|(?:[\w.\[\]()>*-]{1,80}\s*,\s*){0,9}[\w.\[\]()>*-]{1,80}\s*[-+*/|&^]?=(?!=)))",
+    rf"{CONTROL.pattern}|\+\+|--|\breturn\b(?!\s*(?:[\w.*&]{{1,80}}(?:\[\s*\w+\s*\])?)?\s*(?:[;}}\n]|\Z))"
+    rf"|(?:\A|[;{{}}\n])[ \t]*((?:call\s+)?(?!return\b|\w*assert)(?:{NAME}(?:<[^<>;{{}}]{{0,99}}>)?\s*\("
+    r"(?![^\n;]*[\s)]::)|(?:[\w.\[\]()>*-]{1,80}\s*,\s*){0,9}[\w.\[\]()>*-]{1,80}\s*[-+*/|&^]?=(?!=)))",
     re.IGNORECASE,
 )
 # An exchange written out, of the values that a call found in the wrong order.
@@ -150,7 +151,7 @@ def _parse(text: str) -> list[Listing]:
     return [_listing(bare, place, name) for place, name in zip(places, names, strict=True)]
 
 
-class _Fault(Exception):
+class _FaultError(Exception):
     """A place of the text has something that no network has there."""
 
 
@@ -182,7 +183,7 @@ def _named(text: str, place: _Place, heads: list[re.Match[str]]) -> _Place:
     """Return a run with the names of what is around it, or with the fault that makes it no network."""
     try:
         path, label, inside = _name(text, place, heads)
-    except _Fault as fault:
+    except _FaultError as fault:
         ((wrong,),) = (fault.args,)
         wrong = _BLANK.match(text, wrong).end()  # type: ignore[union-attr]
         example = _example(place.run.shape)
@@ -199,15 +200,15 @@ def _name(
     start, end, passed = run.start, run.end, ""
     calls = run.shape[1] == "(" and run.shape[0] != "" and not NAMES_A_LIST.search(run.shape[0])
     if calls and not _BEGINS.search(text[max(place.after, start - REACH) : start]):
-        raise _Fault(max(place.after, text.rfind("\n", 0, start) + 1))
+        raise _FaultError(max(place.after, text.rfind("\n", 0, start) + 1))
     while True:
         low, high = (0, len(text)) if bracket is None else (bracket.start + 1, bracket.end)
-        near = text[max(low, start - REACH) : start]
+        near = _SEGMENT.split(text[max(low, start - REACH) : start])[-1]
         own = _SEGMENT.split(text[max(low, start - 2 * REACH) : start])[-1] if passed == "{" else ""
         called = _CALLED.search(own)
         if calls and called is not None:
             if CONTROL.search(own):
-                raise _Fault(start - len(own.lstrip()))
+                raise _FaultError(start - len(own.lstrip()))
             return (*_around(text, bracket), called[1]), "", bracket
         label = None if calls and not passed else _LABEL.search(near)
         if label is not None:
@@ -218,9 +219,9 @@ def _name(
                 and word[1]
                 and not (word[1][0].isupper() or NAMES_A_LIST.search(word[1]))
             ):
-                raise _Fault(start - len(near) + word.start())
+                raise _FaultError(start - len(near) + word.start())
             if not _ENDS.match(text, end) and not (passed == "(" and text[end] == "."):
-                raise _Fault(end)
+                raise _FaultError(end)
             line = near.rstrip().rpartition("\n")[2]
             return (*_around(text, bracket), label[1]), line, bracket
         head = bisect_left(heads, start, key=lambda match: match.start()) - 1
@@ -230,14 +231,14 @@ def _name(
             _see_idle(text, end, min(high, following), place.until, end)
             return (*_around(text, bracket), heads[head][1]), "", bracket
         if bracket is not None and high < 0:
-            raise _Fault(low - 1)
+            raise _FaultError(low - 1)
         if calls:
             _see_idle(text, low, start, place.after, place.after)
             _see_idle(text, end, high, place.until, end)
         elif not (_WORD_ALONE if passed else _BLANK).fullmatch(text, low, start):
-            raise _Fault(low)
+            raise _FaultError(low)
         elif (rest := _BLANK.match(text, end, high)) is not None and rest.end() < high:
-            raise _Fault(rest.end())
+            raise _FaultError(rest.end())
         if bracket is None:
             return (), "", None
         start, end, passed, bracket = bracket.start, high + 1, text[bracket.start], bracket.around
@@ -255,12 +256,12 @@ def _around(text: str, bracket: _Bracket | None) -> tuple[str, ...]:
 
 
 def _see_idle(text: str, start: int, end: int, other: int, between: int) -> None:
-    """Raise _Fault if a part of a function may exchange values; or, with its place, if another run is in it."""
+    """Raise _FaultError if a part of a function may exchange values, or if another run is in it."""
     if start < other < end:
-        raise _Fault(between)
+        raise _FaultError(between)
     act = _ACT.search(_GUARD.sub(lambda match: " " * len(match[0]), text[start:end]))
     if act is not None:
-        raise _Fault(start + act.start())
+        raise _FaultError(start + act.start())
 
 
 def _listing(text: str, place: _Place, name: str) -> Listing:
@@ -274,8 +275,8 @@ def _listing(text: str, place: _Place, name: str) -> Listing:
         )
     elif layered and twice is not None:
         fault = fault or (
-            f"{_line(text, run.places[twice[0]])} touches wire {twice[1]} twice, so it is a whole network and no layer: "
-            "if each list is a network, put one into a file of its own"
+            f"{_line(text, run.places[twice[0]])} touches wire {twice[1]} twice, so it is a whole network "
+            "and no layer: if each list is a network, put one into a file of its own"
         )
     elif run.flat and not layered and twice is None:
         fault = (
@@ -330,7 +331,7 @@ FORMAT = Format(
     parse=_parse,
     write=_writer("({},{})", ",", line="[{}]\n"),
 )
-# Forms that are written too, and read as lists. Knuth's text counts from 1: The Art of Computer Programming 3, 5.3.4.
+# Forms of a list. Knuth's text counts from 1: The Art of Computer Programming 3, section 5.3.4.
 COLONS = Format(suffixes=(".cn",), parse=_parse, write=_writer("{}:{}", ","))
 KNUTH = Format(suffixes=(".knuth",), parse=_parse, write=_writer("[{}:{}]", "", index_base=1))
 CODE = Format(suffixes=(".c", ".h", ".cpp", ".hpp"), parse=_parse, write=_writer("SWAP({},{});", " "))

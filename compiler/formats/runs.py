@@ -1,14 +1,15 @@
 """Runs: where a text has comparators, whatever its brackets, its separators and the name that is called.
 
-A text is numbers with gaps between them. However long it is, it has few different gaps: each is parsed once, and
-arrays of numbers and of gaps do the rest. A number that a name indexes (``p[1]``, ``x(2)``, ``&d[0]``) is a wire like
-a number alone. A group is an even number of wires in a bracket, all of one kind, perhaps with words beside them:
-``(0, 2)``, ``[1:3]``, ``SWAP(v, p[1], p[2], less)``, ``{0, 2, 1, 3}``. A run is groups of one shape with only
-separators and brackets between them.
+A text is numbers with gaps between them. However long it is, it has few different gaps: each is parsed once,
+and arrays of numbers and of gaps do the rest. A number that a name indexes (``p[1]``, ``x(2)``, ``&d[0]``) is
+a wire like a number alone. A group is an even number of wires in a bracket, all of one kind, perhaps with
+words beside them: ``(0, 2)``, ``[1:3]``, ``SWAP(v, p[1], p[2], less)``, ``{0, 2, 1, 3}``. A run is groups of
+one shape with only separators and brackets between them.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,9 +48,7 @@ _BETWEEN = re.compile(r"[\s,;\])}]*[\s,;\[({]*(?:(?i:call)\s+)?")
 
 
 class Shape(NamedTuple):
-    """What the comparators of a run have in common: the name that is called or "", a bracket, what wires index,
-    and what divides the two wires.
-    """
+    """What comparators have in common: the called name, a bracket, what wires index, what divides them."""
 
     name: str
     bracket: str
@@ -82,7 +81,7 @@ class Run:
 
 
 class _Gap(NamedTuple):
-    """What the texts between numbers do: what they divide, open and close; the lengths of both; how they link.
+    """What texts between numbers do: what they divide, open, close; the lengths of both; how they link.
 
     A link of 0 is none, 1 goes on in a list, 2 begins the next list, 3 more than that.
     """
@@ -165,7 +164,7 @@ def runs_of(text: str, between: re.Pattern[str] | None = None) -> Iterator[Run]:
     links = np.where(good[:-1] & good[1:] & (shapes[:-1] == shapes[1:]), facts.link[before[1:]], 0)
     cuts = np.concatenate([[0], np.flatnonzero(links == 0) + 1, [len(starts)]]).tolist()
     openings, indexed = list(opens), list(names)
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in itertools.pairwise(cuts):
         if good[low]:
             pairs = lengths[low:high] // 2
             levels = links[low : high - 1] + (pairs.max() > 1)

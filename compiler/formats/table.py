@@ -11,9 +11,11 @@ from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.wording import count
 
+# Conditions of a preprocessor are no comments: what they enclose may be left out.
 # An unclosed /* runs to the end, so that the text is gone through once; it is refused after that.
 _COMMENT = re.compile(
-    r'"[^"\n]*"|(?<!:)//[^\n]*|#[ \t]*define\b(?:[^\\\n]|\\.)*|#(?!\s*(?:if|else|elif|end)[a-z]*\b)[^\n]*|/\*.*?(?:\*/|\Z)',
+    r'"[^"\n]*"|(?<!:)//[^\n]*|#[ \t]*define\b(?:[^\\\n]|\\.)*'
+    r"|#(?![ \t]*(?:ifdef|ifndef|endif)\b|(?:if|else|elif)\b)[^\n]*|/\*.*?(?:\*/|\Z)",
     re.DOTALL,
 )
 

@@ -74,7 +74,7 @@ class Source:
         )
 
     def networks(self, progress: Progress) -> Networks:
-        """Return all networks of the file by their names, an error in the place of one that cannot be read."""
+        """Return all networks of the file by their names, an error for one that cannot be read."""
         progress.phase("read")
         if self.name == STANDARD:
             opened, file = _standard_input(), "standard input"
@@ -114,8 +114,8 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a network, as its argument `source`.
 
     The network is the first argument, or --net. The second argument may be the number of a family's wires;
-    otherwise it is the command's own next argument, `target`, if the command has one. --name chooses one of several
-    networks in a file, except in commands whose own --name names what they write.
+    otherwise it is the command's own next argument, `target`, if the command has one. --name chooses one of
+    several networks in a file, except in commands whose own --name names what they write.
     """
 
     @click.argument("net", metavar="NETWORK", required=False, shell_complete=complete_networks)

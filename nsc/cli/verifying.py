@@ -97,8 +97,8 @@ def verify_command(
 
     Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
 
-    --all judges each network of a file that has several. The exit code is the worst: of bad input, refuted, unproved
-    and proved the first that occurs.
+    --all judges each network of a file that has several. The exit code is the worst: of bad input, refuted,
+    unproved and proved the first that occurs.
     """
     check_json(as_json, certificate_file, "certificate")
     if os.path.isfile(os.path.join(source.name, MANIFEST)):
