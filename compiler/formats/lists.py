@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -127,13 +128,14 @@ def _parse(text: str) -> list[Listing]:
     numbers = [int(match[1]) for match in _NUMBERED.finditer(bare)]
     if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2:
         bare = _NUMBERED.sub("", bare)
+    bare = _Text(bare)
     places, heads = _places(bare, _BETWEEN.get(begins[1]) if begins else None)
     places = [_named(bare, place, heads) for place in places]
     if not places:
         looks = ", it looks like program text" if re.search(r"[;{}]\s*$", bare, re.MULTILINE) else ""
         start = len(text) - len(text.lstrip())
         raise NetworkError(
-            f"{_found(text, start)}{looks}: comparators are (0,2), [0,2], 0:2 or SWAP(p[0], p[2])"
+            f"{_found(_Text(text), start)}{looks}: comparators are (0,2), [0,2], 0:2 or SWAP(p[0], p[2])"
         )
     paths = [place.path or (_line(bare, place.run.start),) for place in places]
     while len(paths) > 1 and min(map(len, paths)) > 1 and len({path[-1] for path in paths}) == 1:
@@ -149,6 +151,14 @@ def _parse(text: str) -> list[Listing]:
         uses[name] += 1
         names[index] = f"{name}, {uses[name]}" if uses[name] > 1 else name
     return [_listing(bare, place, name) for place, name in zip(places, names, strict=True)]
+
+
+class _Text(str):
+    """A text that finds its lines once."""
+
+    @cached_property
+    def ends(self) -> list[int]:
+        return [match.start() for match in re.finditer("\n", self)]
 
 
 class _FaultError(Exception):
@@ -179,7 +189,7 @@ def _places(text: str, between: re.Pattern[str] | None) -> tuple[list[_Place], l
     return places, heads
 
 
-def _named(text: str, place: _Place, heads: list[re.Match[str]]) -> _Place:
+def _named(text: _Text, place: _Place, heads: list[re.Match[str]]) -> _Place:
     """Return a run with the names of what is around it, or with the fault that makes it no network."""
     try:
         path, label, inside = _name(text, place, heads)
@@ -264,7 +274,7 @@ def _see_idle(text: str, start: int, end: int, other: int, between: int) -> None
         raise _FaultError(start + act.start())
 
 
-def _listing(text: str, place: _Place, name: str) -> Listing:
+def _listing(text: _Text, place: _Place, name: str) -> Listing:
     """Return the network of a run: one list, or a list for each layer."""
     run, fault, layered = place.run, place.fault, len(place.run.sizes) > 1
     twice = _with_a_wire_twice(run.comparators, run.sizes) if layered or run.flat else None
@@ -295,11 +305,11 @@ def _with_a_wire_twice(pairs: Pairs, sizes: list[int]) -> tuple[int, int] | None
     return divmod(int(keys[again[0]]), 10**9) if len(again) else None
 
 
-def _line(text: str, place: int) -> str:
-    return f"line {text.count(chr(10), 0, place) + 1}"
+def _line(text: _Text, place: int) -> str:
+    return f"line {bisect_left(text.ends, place) + 1}"
 
 
-def _found(text: str, place: int) -> str:
+def _found(text: _Text, place: int) -> str:
     return f"{_line(text, place)}: found {quoted(text[place : place + 40].partition(chr(10))[0])}"
 
 
