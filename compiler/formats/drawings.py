@@ -56,7 +56,7 @@ FORMAT = Format(
     suffixes=(".ascii",),
     holds_layers=True,
     holds_wires=True,
-    recognises=begins(r"\s*(?:\[?\w{1,6}\]?[ \t]+)?(?:o--|─|-[-o@+])"),
+    recognises=begins(r"\s*(?:(?:\[?\w{1,6}\]?[ \t]+)?(?:o-|─)|[0-9]+ -[-o@+])"),
     parse=_parse,
     write=diagram_text,
 )

@@ -231,6 +231,7 @@ def test_a_file_in_latin_1_is_read(tmp_path):
     ("text", "message"),
     [
         ("<svg width='9'><line x1='1'/></svg>", "looks like XML, such as SVG"),
+        ("--------\n-- n\n--------\nentity n is\nend;\narchitecture rtl of n is\nend;", "looks like VHDL"),
         ("entity n is\nend;\narchitecture rtl of n is\nbegin\nend;", "looks like VHDL"),
         ("module n(input [7:0] a, b);\n cas c0(a[0], a[1]);\nendmodule", "looks like Verilog"),
         ("{2,1,2,1,2,2,9}([2,3]0,1,1)(2)", "netlist of Cartesian genetic programming"),
