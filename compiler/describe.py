@@ -29,6 +29,7 @@ def describe(
     format: str | None = None,
     index_base: int | None = None,
     progress: Progress = SILENT,
+    name: str | None = None,
 ) -> Network:
     """Return the network that a family, a file or lists stand for.
 
@@ -41,20 +42,21 @@ def describe(
         format: a file's format, a name in FORMATS; None: found from its content.
         index_base: the number of a file's or a list's first wire, 0 or 1, where it could be either.
         progress: is told when reading begins.
+        name: of the network, in a file that has several.
 
     Raises:
-        NetworkError: no such family or file, no network in it, no n for a family, or a format or an index
-            base where nothing is read.
+        NetworkError: no such family or file, no network in it or several, no n for a family, or an option of
+            reading a file where none is read.
 
     >>> describe([(0, 1)], 2) == describe([[(0, 1)]]) == describe("bitonic", 2)
     True
     """
     progress.phase("read")
     if isinstance(network, list | tuple | np.ndarray):
-        _refuse("lists take", format=format)
+        _refuse("lists take", format=format, name=name)
         return network_of_lists(network, n, index_base)
     if isinstance(network, Network):
-        _refuse("a network takes", format=format, index_base=index_base)
+        _refuse("a network takes", format=format, index_base=index_base, name=name)
         return _of_n_wires("the network", network, n)
     if not isinstance(network, str | os.PathLike):
         raise NetworkError(
@@ -62,12 +64,12 @@ def describe(
             f"{type(network).__name__}"
         )
     if isinstance(network, str) and is_family(network):
-        _refuse(f"family {network} takes", format=format, index_base=index_base)
+        _refuse(f"family {network} takes", format=format, index_base=index_base, name=name)
         if n is None:
             raise NetworkError(f"family {network} needs {argument('n')}, the number of wires")
         return family_network(network, n)
     if isinstance(network, str) and is_known_name(network):
-        _refuse(f"{network} takes", format=format, index_base=index_base)
+        _refuse(f"{network} takes", format=format, index_base=index_base, name=name)
         return _of_n_wires(network, known_network(network), n)
     path = Path(network)
     looks_like_file = network and (os.path.exists(path) or path.suffix or len(path.parts) > 1)
@@ -77,7 +79,7 @@ def describe(
             f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}), a known network such as "
             f"sort_16_60_10, nor a network file{''.join(f': did you mean {name}?' for name in near)}"
         )
-    return read_network(path, n, format=format, index_base=index_base)
+    return read_network(path, n, format=format, index_base=index_base, name=name)
 
 
 def is_family(network: object) -> bool:

@@ -26,14 +26,21 @@ __all__ = ["emit", "network", "optimize", "rank_errors", "records"]
 
 
 def network(
-    named: Named, n: int | None = None, *, format: str | None = None, index_base: int | None = None
+    named: Named,
+    n: int | None = None,
+    *,
+    format: str | None = None,
+    index_base: int | None = None,
+    name: str | None = None,
 ) -> Network:
     """Return the network that a family, a file or lists name. It need not sort.
 
     Args:
         named: a family's name, the path of a file, comparators (lo, hi) in one list or a list for each
             layer, or a Network, which is returned.
-        n, format, index_base: as in `compile`.
+        n, format, index_base: as in `compile`. Of several networks in a file, n chooses the one of so many
+            wires.
+        name: of the network, in a file that has several.
 
     Raises:
         NetworkError: no such family or file, or no network in it.
@@ -41,7 +48,7 @@ def network(
     >>> network("bitonic", 16).counts
     '16 wires, 80 comparators, 10 layers'
     """
-    return describe(named, n, format, index_base)
+    return describe(named, n, format, index_base, name=name)
 
 
 def records(n: int | None = None) -> tuple[Found, ...]:

@@ -162,8 +162,11 @@ FORMAT = Addition(
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
+
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.plain import WIRE, pairs_of
 from nsc.compiler.network import Network
 
 
@@ -172,7 +175,7 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str) -> Listing:
-    return Listing(pairs_of(text.removeprefix("toy"), rf" {WIRE}>{WIRE}", "0>1"))
+    return Listing(np.array(re.findall(r" ([0-9]+)>([0-9]+)", text), np.int64))
 
 
 def _write(network: Network) -> str:
@@ -187,7 +190,7 @@ FORMAT = Format(
 )
 '''),
         "compiler/formats/files.py": both(
-            after("    plain,\n", "    toy,\n"),
+            after("lists, nsc_json, table", ", toy"),
             after("FORMATS: dict[str, Format] = {\n", '    "toy": toy.FORMAT,\n'),
         ),
     },

@@ -13,10 +13,11 @@ that is an error, which names the option that decides.
 - *Number of wires.* n stated twice must agree. If it is stated nowhere, it is the highest wire plus one,
   provided that all wires up to that one are used; else an error lists the unused ones. Wires above the
   highest used one cannot be seen: state n.
-- *A layer or a network per line.* ``layers`` is a layer per line: a line that touches a wire twice is
-  a whole network and an error; ``json`` reads such a list. A newline in ``cn`` is a comma, and in
-  ``knuth``, ``pairs`` and ``code`` a space. Several networks in one file are an error where it shows.
-- *Flat or layered.* ``json`` goes by the nesting. Flat lists are relayered: each comparator as early
+- *A layer or a network per line.* A list in brackets is a layer if others stand beside it: one that touches a
+  wire twice is a whole network and an error. Newlines alone divide no layers.
+- *Several networks.* Functions and lists with names are networks of their own. A name or n chooses one; a
+  body or a list with anything else in it is an error.
+- *Flat or layered.* Lists go by their nesting. Flat lists are relayered: each comparator as early
   as it can be. An empty list is an error unless n is stated.
 - *Reversed comparators* (lo > hi) leave the minimum on the higher wire, in every format.
 - *A wire twice in a layer*, and lo = hi, are errors.
@@ -28,10 +29,12 @@ that is an error, which names the option that decides.
 from nsc.compiler.diagram import notebook_svg
 from nsc.compiler.formats.files import (
     FORMATS,
+    Networks,
     format_of_path,
     losses,
     parse_network,
     read_network,
+    read_networks,
     read_stream,
     readable,
     save,
@@ -46,6 +49,7 @@ __all__ = [
     "FORMATS",
     "LONGEST_LISTED",
     "LONGEST_PLAIN",
+    "Networks",
     "format_of_path",
     "graph_of",
     "losses",
@@ -55,6 +59,7 @@ __all__ = [
     "notebook_svg",
     "parse_network",
     "read_network",
+    "read_networks",
     "read_stream",
     "readable",
     "save",

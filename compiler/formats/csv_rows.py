@@ -13,13 +13,12 @@ from array import array
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing, quoted
-from nsc.compiler.formats.plain import WIRE
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.wording import count
 
 COLUMNS = ("layer", "lo", "hi")
-_CELL = re.compile(rf"\s*{WIRE}\s*")
+_CELL = re.compile(r"\s*([0-9]{1,9})\s*")
 _ROW = re.compile(",".join([_CELL.pattern] * 3))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from nsc.arguments import whole
 from nsc.compiler.formats.listing import Format, Listing, begins, quoted
-from nsc.compiler.formats.plain import without_comments
+from nsc.compiler.formats.table import without_comments
 from nsc.compiler.network import MAX_WIRES, Network, check_wires
 from nsc.errors import NetworkError
 

@@ -21,16 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import whole
-from nsc.compiler.formats.listing import Format, Listing, Pairs, begins, quoted, settle
+from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted, settle
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
-from nsc.wording import argument
 
-AS_JSON = str.maketrans("()", "[]")
 _BEGINNING = "{'N'"
+_LOG = re.compile(r"^[ \t]*\{'N'", re.MULTILINE)
 _WIRES = re.compile(r"\{\s*'N'\s*:\s*([0-9]{1,9})\s*,")
-_LOG_AS_JSON = AS_JSON | str.maketrans("'", '"')
+_LOG_AS_JSON = str.maketrans("()'", '[]"')
 
 
 def json_value(text: str) -> Any:
@@ -134,34 +133,7 @@ def layered(items: list[Any]) -> Listing:
     return Listing(integers_array(flat, 2), list(map(len, items)))
 
 
-def _parse(text: str) -> Listing:
-    try:
-        items = json_value(text.translate(AS_JSON))
-    except NetworkError as error:
-        if "Extra data" not in str(error):
-            raise
-        raise NetworkError(
-            f"{error}: one list a file; a layer per line is read with {argument('format', 'layers')}"
-        ) from None
-    if not isinstance(items, list):
-        raise NetworkError(f"expected a list, found {quoted(items)}")
-    return _listing(items)
-
-
-def _write(network: Network) -> str:
-    lines = [json.dumps(layer.tolist(), separators=(",", ":")) for layer in network.layers()]
-    return "[" + ",\n ".join(lines) + "]\n"
-
-
-FORMAT = Format(
-    holds_layers=True,
-    recognises=begins(r"\s*\[\s*\["),
-    parse=_parse,
-    write=_write,
-)
-
-
-def _parse_sorterhunter(text: str) -> Listing:
+def _parse_json(text: str) -> Listing:
     data = json_object(text)
     n, flat = stated_wires(data, "N"), data.get("nw")
     if not isinstance(flat, list):
@@ -191,7 +163,7 @@ def _parse_log(text: str) -> Listing:
         raise NetworkError(f"several networks in one file, of {numbers} wires: keep one run's lines")
     number, line = networks[-1]
     try:
-        listing = _parse_sorterhunter(line.translate(_LOG_AS_JSON))
+        listing = _parse_json(line.translate(_LOG_AS_JSON))
     except NetworkError as error:
         raise NetworkError(f"line {number}: {error}") from None
     if cut:
@@ -209,15 +181,13 @@ def _is_cut(line: str) -> bool:
     return begins and not line.endswith("}")
 
 
+def _recognises(text: str) -> bool:
+    return _LOG.search(text) is not None or (re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text)
+
+
 SORTERHUNTER = Format(
     holds_wires=True,
-    recognises=lambda text: re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text,
-    parse=_parse_sorterhunter,
+    recognises=_recognises,
+    parse=lambda text: _parse_log(text) if _LOG.search(text) else _parse_json(text),
     write=_write_sorterhunter,
-)
-
-SORTERHUNTER_LOG = Format(
-    holds_wires=True,
-    recognises=lambda text: re.search(r"^[ \t]*\{'N'", text, re.MULTILINE) is not None,
-    parse=_parse_log,
 )

@@ -29,12 +29,20 @@ class Listing:
         layer_sizes: number of comparators in each layer; None: a flat list, to be relayered.
         n: number of wires, where the text states it.
         index_base: what the format counts wires from, 0 or 1; None: it does not define it.
+        name: what the text calls the network, where it may have several.
+        shape: how its comparators are written.
+        label: its name with the words before it, "#" in the place of numbers.
+        fault: why these comparators are no network; "": they are one.
     """
 
     comparators: Pairs
     layer_sizes: Sequence[int] | None = None
     n: int | None = None
     index_base: int | None = None
+    name: str = ""
+    shape: str = ""
+    label: str = ""
+    fault: str = ""
 
     @classmethod
     def of_rows(cls, rows: Pairs, n: int | None = None, index_base: int | None = None) -> Listing:
@@ -52,7 +60,8 @@ class Format:
         holds_layers: whether a written network is read back with the same layers.
         holds_wires: whether the text states n.
         recognises: whether a text looks like this format; asked in the table's order.
-        parse: returns the listing of a text, without trailing space and with ``\\n`` as its newline.
+        parse: returns the listing of a text, or one for each network that it has. The text is without
+            trailing space, with ``\\n`` as its newline.
             None: the format is not read.
         write: a network to its text. None: the format is not written.
     """
@@ -61,7 +70,7 @@ class Format:
     holds_layers: bool = False
     holds_wires: bool = False
     recognises: Callable[[str], bool] = lambda text: False
-    parse: Callable[[str], Listing] | None = None
+    parse: Callable[[str], Listing | list[Listing]] | None = None
     write: Callable[[Network], str] | None = None
 
 
@@ -81,6 +90,8 @@ def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
     Raises:
         NetworkError: a listing of no network, or one that could mean several.
     """
+    if listing.fault:
+        raise NetworkError(listing.fault)
     base = _stated_base(listing, index_base)
     wires = _stated_wires(listing, n)
     pairs = listing.comparators

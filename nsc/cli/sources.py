@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 from click.shell_completion import CompletionItem
 
 from nsc.compiler.describe import describe, is_family
 from nsc.compiler.families import FAMILIES, KINDS, known_networks, selected
-from nsc.compiler.formats import read_stream, readable
+from nsc.compiler.formats import Networks, read_networks, read_stream, readable
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.request import Request
@@ -41,17 +41,19 @@ class Source:
     Attributes:
         name: a family, a network of the lists, the path of a file, or - for standard input.
         n, format, index_base: the options of the same names, as `describe` takes them.
+        member: the name of the network, in a file that has several.
     """
 
     name: str
     n: int | None
     format: str | None
     index_base: int | None
+    member: str | None = None
 
     @property
     def has_options(self) -> bool:
         """Whether options say how the network is read."""
-        return (self.n, self.format, self.index_base) != (None, None, None)
+        return (self.n, self.format, self.index_base, self.member) != (None,) * 4
 
     def network(self, progress: Progress = SILENT) -> Network:
         """Return the network.
@@ -60,13 +62,25 @@ class Source:
             NetworkError: as `describe`, or a standard input that is closed.
         """
         if self.name != STANDARD:
-            return describe(self.name, self.n, self.format, self.index_base, progress)
+            return describe(self.name, self.n, self.format, self.index_base, progress, self.member)
         progress.phase("read")
-        if sys.stdin is None:
-            raise NetworkError("standard input is closed: name a family or a network file instead of -")
         return read_stream(
-            sys.stdin.buffer, "standard input", self.n, format=self.format, index_base=self.index_base
+            _standard_input(),
+            "standard input",
+            self.n,
+            format=self.format,
+            index_base=self.index_base,
+            name=self.member,
         )
+
+    def networks(self, progress: Progress) -> Networks:
+        """Return all networks of the file by their names, an error for one that cannot be read."""
+        progress.phase("read")
+        if self.name == STANDARD:
+            opened, file = _standard_input(), "standard input"
+        else:
+            opened, file = None, self.name
+        return read_networks(file, opened, format=self.format, index_base=self.index_base)
 
     def request(self, progress: Progress, **settings: Any) -> Request:
         """Return a request to compile the network; standard input is read here."""
@@ -74,6 +88,12 @@ class Source:
             return Request(self.network(progress), self.n, version=VERSION, **settings)
         settings |= {"format": self.format, "index_base": self.index_base}
         return Request(self.name, self.n, version=VERSION, **settings)
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise NetworkError("standard input is closed: name a family or a network file instead of -")
+    return sys.stdin.buffer
 
 
 def complete_networks(
@@ -94,13 +114,19 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a network, as its argument `source`.
 
     The network is the first argument, or --net. The second argument may be the number of a family's wires;
-    otherwise it is the command's own next argument, `target`, if the command has one.
+    otherwise it is the command's own next argument, `target`, if the command has one. --name chooses one of
+    several networks in a file, except in commands whose own --name names what they write.
     """
 
     @click.argument("net", metavar="NETWORK", required=False, shell_complete=complete_networks)
     @click.argument("second", metavar="[N]", required=False)
     @click.option("--net", "alias", metavar="NETWORK", help="The network, in the place of the argument.")
-    @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
+    @click.option(
+        "--n",
+        type=int,
+        metavar="N",
+        help="Number of wires; a family needs it. It chooses in a file of several.",
+    )
     @click.option(
         "--from",
         "--format",
@@ -121,6 +147,7 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
         n: int | None,
         format: str | None,
         index_base: int | None,
+        member: str | None = None,
         **others: Any,
     ) -> Any:
         if net is not None and alias is not None:
@@ -138,7 +165,9 @@ def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
                     describe(name, int(second))  # refuses an unknown family, and names a similar one
                 raise click.UsageError(f"got an unexpected extra argument ({second})")
             others["target"] = Path(second)
-        return function(source=Source(name, n, format, index_base), **others)
+        return function(source=Source(name, n, format, index_base, member), **others)
 
+    if not any("--name" in option.opts for option in command.__click_params__):  # type: ignore[attr-defined]
+        command = click.option("--name", "member", help="Name of the network, in a file of several.")(command)
     command.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_NETWORK}"
     return command

@@ -46,6 +46,7 @@ from nsc.compiler.verify import (
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST, FilterManifest, Manifest, RelaxedManifest, read_files
+from nsc.errors import NetworkError, NscError
 from nsc.study.proofs import certify
 
 # Maps kinds of packages to functions that return their claims.
@@ -67,6 +68,7 @@ _CLAIMS = {RelaxedManifest.kind: relaxed_claim, FilterManifest.kind: filter_clai
     type=click.Path(path_type=Path),
     help="Check a proof that --json printed against this network, instead of proving anew.",
 )
+@click.option("--all", "judges_all", is_flag=True, help="Judge every network of a file, a line each.")
 @certificate_option
 @json_option
 @verbose_option
@@ -76,6 +78,7 @@ def verify_command(
     limits: Limits,
     method: str | None,
     proof_file: Path | None,
+    judges_all: bool,
     certificate_file: Output | None,
     as_json: bool,
     verbose: bool,
@@ -93,10 +96,13 @@ def verify_command(
     it is off. With --off-by this is printed of each network.
 
     Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
+
+    --all judges each network of a file that has several. The exit code is the worst: of bad input, refuted,
+    unproved and proved the first that occurs.
     """
     check_json(as_json, certificate_file, "certificate")
     if os.path.isfile(os.path.join(source.name, MANIFEST)):
-        if source.has_options or stated.is_stated or method or proof_file:
+        if source.has_options or stated.is_stated or method or proof_file or judges_all:
             raise click.UsageError(
                 "a package states its network and property itself: only --certificate, --max-memory, "
                 "--time-limit, --verbose and --json go with it"
@@ -106,6 +112,12 @@ def verify_command(
         raise click.UsageError(
             "--check proves nothing anew, so there is no certificate: leave one of them out"
         )
+    if judges_all:
+        if source.n is not None or source.member is not None or proof_file or certificate_file:
+            raise click.UsageError(
+                "--all judges every network: leave out --n, --name, --check and --certificate"
+            )
+        _verify_all(source, stated, limits, None if method is None else [method], as_json, verbose)
     failure = errors = None
     with reporting(verbose) as progress:
         network = source.network(progress)
@@ -138,6 +150,32 @@ def verify_command(
             if records is not None:
                 click.echo(records.words)
     sys.exit(EXIT_CODES[proof.verdict])
+
+
+def _verify_all(
+    source: Source,
+    stated: PropertyOptions,
+    limits: Limits,
+    methods: list[str] | None,
+    as_json: bool,
+    verbose: bool,
+) -> NoReturn:
+    """Judge each network of a file, print a line each, and end the process with the worst exit code."""
+    codes = []
+    with reporting(verbose) as progress:
+        for name, network in source.networks(progress).items():
+            try:
+                if isinstance(network, NetworkError):
+                    raise network
+                proof = verify_network(network, stated.property(network.n), limits.budget(progress), methods)
+            except NscError as error:
+                codes.append(2)
+                click.echo(json.dumps({"name": name, "error": str(error)}) if as_json else f"{name}: {error}")
+                continue
+            codes.append(EXIT_CODES[proof.verdict])
+            facts = json.dumps({"name": name, **counts_of(network), **proof.facts()})
+            click.echo(facts if as_json else f"{name}: {network.counts}: {proof.sentence()}")
+    sys.exit(min(codes, key=[2, 1, 3, 0].index))
 
 
 def _verify_package(

@@ -90,7 +90,7 @@ def test_convert_is_a_filter():
         "convert four.cn out",
         "convert four.cn out.cn --to sorterhunter-log",
         "convert four.cn out.cn --from svg",
-        "convert four.cn out.cn --from knuth",
+        "convert four.cn out.cn --from table",
         "convert four.cn out.cn --n 3",
         "convert four.cn out.cn --index-base 1",
         "convert four.cn missing/out.cn",

@@ -58,7 +58,7 @@ def test_bad_lines_are_refused_with_one_message(line):
 IN_OPTIONS = {
     "compile odd_even": "family odd_even needs --n,",
     "compile one.cn": "--index-base 1, or from 0, with --index-base 0 and --n",
-    "compile one.cn --n 4 --format json --ranks 1 --top-k 1": "one of --top-k, --median, --ranks",
+    "compile one.cn --n 4 --format list --ranks 1 --top-k 1": "one of --top-k, --median, --ranks",
     "compile bitonic --n 4 --wires 1": "--wires says where selected values are",
     "compile bitonic --n 4 --dtype int8": "--dtype must be some of float32, float64",
     "compile bitonic --n 4 --target tpu": "--target must be some of cpu, cuda",
@@ -67,7 +67,7 @@ IN_OPTIONS = {
     "compile odd_even --n 3 --art-lambda 2": "--art-lambda must be in [0, 1)",
     "compile bitonic --n 4 --out mine": "choose another --name or --out",
     "verify four.json --index-base 1": "name another --format",
-    "convert two.txt out.json": "--format json reads a flat list",
+    "convert two.txt out.json": "choose one by --n",
 }
 
 
@@ -75,7 +75,7 @@ IN_OPTIONS = {
 def test_errors_of_the_command_name_options(line):
     """They name --index-base, where errors of Python name index_base."""
     Path("one.cn").write_text("1:2", encoding="utf-8")
-    Path("two.txt").write_text("[(0,1),(0,1)]", encoding="utf-8")
+    Path("two.txt").write_text("f(){S(0,1);S(0,1);} g(){S(0,1);S(0,1);}", encoding="utf-8")
     Path("four.json").write_text(SORTER, encoding="utf-8")
     Path("mine/bitonic_4").mkdir(parents=True)
     assert IN_OPTIONS[line] in check_refused(line.split())

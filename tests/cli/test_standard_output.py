@@ -11,7 +11,7 @@ from commands import SORTER, call, check_refused, paths
 
 # Every command that writes one file, and how it begins.
 WRITERS = {
-    "convert four.json --to json -o OUT": "[[[",
+    "convert four.json --to list -o OUT": "[(",
     "convert four.json OUT --to cn": "0:2,1:3\n",
     "optimize four.json -o OUT": '{"format"',
     "draw four.json --to svg -o OUT": "<svg",
@@ -36,7 +36,7 @@ def test_a_dash_is_standard_output(line):
     assert set(paths()) & {"-", "generated/-", "generated/four_4.h"} == set()
 
 
-@pytest.mark.parametrize("line", ["convert four.json --to json -o OUT", "verify four.json --certificate OUT"])
+@pytest.mark.parametrize("line", ["convert four.json --to list -o OUT", "verify four.json --certificate OUT"])
 def test_a_pipe_gets_the_whole_text(line):
     os.mkfifo("pipe.json")
     with ThreadPoolExecutor() as readers:

@@ -43,6 +43,47 @@ def test_the_exit_code_of_verify_is_its_verdict():
     assert unproved.startswith("unproved: ")
 
 
+SEVERAL = """
+void sort2(int *d) { S(0,1); }
+void sort3(int *d) { S(0,1);S(1,2);S(0,1); }
+void wrong3(int *d) { S(0,1);S(1,2); }
+"""
+
+
+def test_verify_judges_each_network_of_a_file():
+    path = Path("sorters.c")
+    path.write_text(SEVERAL, encoding="utf-8")
+    message = check_refused(["verify", "sorters.c"])
+    assert "3 networks in one file, sort2 (2 wires, 1 comparator), sort3" in message
+    assert "choose one by --n" in check_refused(["verify", "sorters.c", "--n", 3])
+    assert call("verify", "sorters.c", "--n", 2)[0].startswith("sorts: 2 wires")
+    assert call("verify", "sorters.c", "--name", "sort3")[0].startswith("sorts: 3 wires")
+    out, _ = call("verify", "sorters.c", "--all", code=1)
+    assert out.splitlines()[::2] == [
+        "sort2: 2 wires, 1 comparator, 1 layer: sorts",
+        "wrong3: 3 wires, 2 comparators, 2 layers: does not sort",
+    ]
+    facts = [
+        json.loads(line) for line in call("verify", "sorters.c", "--all", "--json", code=1)[0].splitlines()
+    ]
+    assert [(fact["name"], fact["verdict"]) for fact in facts][1:] == [
+        ("sort3", "proved"),
+        ("wrong3", "refuted"),
+    ]
+    out, _ = call("verify", "sorters.c", "--all", "--property", "median", code=1)
+    assert out.splitlines()[1:] == [
+        f"{name}: {counts}: median: {verdict}"
+        for name, counts, verdict in (
+            ("sort3", "3 wires, 3 comparators, 3 layers", "proved"),
+            ("wrong3", "3 wires, 2 comparators, 2 layers", "refuted"),
+        )
+    ]
+    path.write_text(SEVERAL + "void bad3(int *d) { S(0,1);S(1,2); f(d); }\n", encoding="utf-8")
+    out, _ = call("verify", "sorters.c", "--all", code=2)
+    assert out.splitlines()[-1].startswith("line 5: line 5: found ")
+    assert "leave out --n, --name" in check_refused(["verify", "sorters.c", "--all", "--n", 3])
+
+
 def test_verify_prints_json():
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     facts = json.loads(call("verify", "--json", "not.txt", code=1)[0])

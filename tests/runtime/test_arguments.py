@@ -35,6 +35,7 @@ SORTER, SELECTOR = nsc.compile("bitonic", 4), nsc.compile("bitonic", 4, select=n
 def network_file(tmp_path_factory):
     """Files that calls may read, in the working folder of this module's tests."""
     folder = tmp_path_factory.mktemp("networks")
+    (folder / "two.txt").write_text("sort2 = [(0, 1)]", encoding="utf-8")
     (folder / "two.json").write_text(write_network(nsc.Network.from_layers(2, [SWAP])), encoding="utf-8")
     (folder / "package").mkdir()
     for name, text in SORTER.kernel.files.items():
@@ -152,6 +153,7 @@ WITHIN = {
 BESIDE = {
     "index_base": {"network": [(1, 2)], "n": 2},
     "format": {"network": "two.json", "n": None},
+    "network.name": {"network": "two.txt", "n": None},
     "wires": {"select": nsc.ranks(1)},
     "off_by": {"select": nsc.ranks(1)},
     "fill": {"lengths": torch.tensor([2])},
@@ -242,7 +244,9 @@ def call_and_value(key):
     beside = BESIDE.get(key, BESIDE.get(parameter, {}))
     within = WITHIN.get(parameter, lambda v: v)
     value = "cn" if key.startswith("Network.") and parameter == "format" else VALUES.get(parameter)
-    if parameter not in WITHIN:
+    if key == "network.name":
+        value = "sort2"
+    elif parameter not in WITHIN:
         value = getattr(call, "keywords", {}).get(parameter, value)
     return lambda v: call(**beside | {parameter: within(v)}), value
 

@@ -1,0 +1,62 @@
+"""Diagrams in text, nsc's own and those of Knuth's style: a line a wire, a comparator in a column.
+
+In Knuth's style a wire is ``o--^--v--o``; the minimum leaves at ``^``. nsc marks the minimum by ``○`` or
+``o``, the maximum by ``●`` or ``@``, and the end of a layer by ``┆`` or ``:`` below the wires.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from nsc.compiler.diagram import diagram_text
+from nsc.compiler.formats.listing import Format, Listing, begins
+from nsc.errors import NetworkError
+
+_WIRE = re.compile(r"[ \t]*(?:\[?\w{1,6}\]?[ \t]+)?(o-.*-o|[─-][─┼○●+o@-]*)[ \t]*")
+_BETWEEN = re.compile(r"[\s|┆:]*")
+
+
+def _parse(text: str) -> Listing:
+    text = text.expandtabs()
+    rows, ends = list[str](), []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if wire := _WIRE.fullmatch(line):
+            own = wire[1].replace("o", "-") if "^" in text else wire[1]
+            rows.append(" " * wire.start(1) + own.translate(str.maketrans("○●┼─|o@", "^v+-+^v")))
+        elif not _BETWEEN.fullmatch(line):
+            raise NetworkError(f"line {number} of the diagram is no wire: o--^--v--o")
+        else:
+            ends += [place for place, mark in enumerate(line) if mark in "┆:"]
+    if not rows:
+        raise NetworkError("a diagram has a line for each wire: o--^--v--o")
+    found: list[tuple[int, int, int]] = []
+    for column in range(max(map(len, rows))):
+        open_: int | None = None
+        for place, row in enumerate(rows):
+            mark = row[column : column + 1]
+            if open_ is not None and mark in ("^", "v") and mark != rows[open_][column]:
+                low, high = (open_, place) if mark == "v" else (place, open_)
+                found.append(
+                    (sum(end < column for end in ends), low, high) if ends else (len(found), low, high)
+                )
+                open_ = None
+            elif open_ is None and mark in ("^", "v"):
+                open_ = place
+            elif mark != "+" if open_ is not None else mark not in ("-", " ", ""):
+                raise NetworkError(f"wire {place} of the diagram has {mark!r} in column {column + 1}")
+        if open_ is not None:
+            raise NetworkError(f"a comparator of wire {open_} has no other end in column {column + 1}")
+    listing = Listing.of_rows(np.array(found, np.int64).reshape(-1, 3), len(rows), index_base=0)
+    return listing if ends else Listing(listing.comparators, n=len(rows), index_base=0)
+
+
+FORMAT = Format(
+    suffixes=(".ascii",),
+    holds_layers=True,
+    holds_wires=True,
+    recognises=begins(r"\s*(?:(?:\[?\w{1,6}\]?[ \t]+)?(?:o-|─)|[0-9]+ -[-o@+])"),
+    parse=_parse,
+    write=diagram_text,
+)
