@@ -8,9 +8,7 @@ import pytest
 from circuits import NETWORKS, Instance, check, control, emitted, ghdl, run, samples, text, verilator
 
 import nsc
-from nsc.compiler.emit import LANGUAGES, compile_emitted
 from nsc.compiler.passes import half_operations
-from nsc.compiler.request import Request
 from nsc.errors import LoweringError
 
 SLOW = pytest.mark.slow("simulators and synthesis run circuits")
@@ -70,14 +68,6 @@ def test_verilog_is_numpys_sort(instances, tmp_path):
 def test_vhdl_is_numpys_sort(instance, tmp_path):
     steps, (given,) = stimulus([instance])
     check(instance, steps, given, *ghdl(instance, steps, given, tmp_path))
-
-
-@pytest.mark.parametrize("language", ["verilog", "vhdl"])
-@pytest.mark.parametrize("name", ["one", "sort8", "top4"])
-def test_the_command_of_a_language_warns_of_nothing(language, name, tmp_path):
-    file = f"{name}{LANGUAGES[language].suffix}"
-    (tmp_path / file).write_text(text(language, name))
-    run(*LANGUAGES[language].check.format(file=file).split(), cwd=tmp_path)
 
 
 @SLOW
@@ -154,16 +144,3 @@ def test_a_name_that_vhdl_does_not_take_is_refused(name):
     with pytest.raises(LoweringError, match=f"VHDL takes no name such as {name}: choose another name"):
         nsc.emit("vhdl", "best", 3, name=name)
     assert f"module {name} " in nsc.emit("verilog", "best", 3, name=name)
-
-
-def test_what_only_c_has_is_refused():
-    with pytest.raises(LoweringError, match="a text in Verilog is for all types: leave out dtypes"):
-        nsc.emit("verilog", "best", 4, dtypes="int8")
-    with pytest.raises(LoweringError, match="in VHDL name best and its 9 values"):
-        nsc.emit("vhdl", "3x3", select=nsc.median())
-
-
-@pytest.mark.parametrize("language", ["verilog", "vhdl"])
-def test_golden_text(language, golden):
-    request = Request("best", 4, select=nsc.ranks(1, 3), language=language, name="four")
-    golden(f"best_4_ranks{LANGUAGES[language].suffix}", compile_emitted(request).text)

@@ -17,7 +17,7 @@ from nsc.compiler.selection import median, ranks, top_k
 from nsc.errors import LoweringError
 
 # The packages of Debian that have the tools of the languages' commands.
-PACKAGES = {"gcc": "gcc", "g++": "g++", "rustc": "rustc"}
+PACKAGES = {name: name for name in ("gcc", "g++", "rustc", "verilator", "ghdl")}
 NETWORKS = {
     "four": ("best", 4, None),
     "one": ("best", 1, None),
