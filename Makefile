@@ -71,10 +71,10 @@ $(VENV)/bin/python:
 BROWSERS := chromium chromium-browser google-chrome
 INSTALL_BROWSER := for browser in $(BROWSERS); do command -v $$browser && exit; done; \
 	if [ "$$(id -u)" = 0 ]; then apt-get update --quiet && apt-get install --yes --quiet chromium; fi
-# So do tests of other languages need compilers and simulators; the command of golang-go is go.
-LANGUAGES := verilator yosys ghdl rustc rustfmt golang-go
+# So do tests of other languages need compilers and simulators.
+LANGUAGES := verilator yosys ghdl rustc rustfmt
 INSTALL_LANGUAGES := missing=; for package in $(LANGUAGES); do \
-	command -v $${package%lang-go} > /dev/null || missing="$$missing $$package"; done; \
+	command -v $$package > /dev/null || missing="$$missing $$package"; done; \
 	if [ "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends $$missing; fi
 

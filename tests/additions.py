@@ -175,7 +175,7 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str) -> Listing:
-    return Listing(np.array(re.findall(r" ([0-9]+)>([0-9]+)", text), np.int64))
+    return Listing(np.array(re.findall(r" ([0-9]+)>([0-9]+)", text), np.int64).reshape(-1, 2))
 
 
 def _write(network: Network) -> str:
@@ -213,6 +213,38 @@ assert nsc("verify", "net.toy").startswith("sorts")
 )
 
 
+LANGUAGE = Addition(
+    "A language",
+    {
+        "compiler/emit/languages.py": after(
+            "LANGUAGES: dict[str, Language] = {\n",
+            """    "toy": Language(
+        words="Toy",
+        suffix=".toy",
+        template="toy.toy.j2",
+        use="{name} in {file}, which can {verb}",
+        check="test -s {file}",
+    ),
+""",
+        ),
+        "templates/emit/toy.toy.j2": new_file("""/* {{ plan.head.name }}.toy: {{ plan.title }}
+ *
+//% for line in plan.origin
+ * {{ line }}
+//% endfor
+ */
+//% for operation in plan.operations
+{{ operation.lo }} {{ operation.hi }}
+//% endfor
+"""),
+    },
+    """
+import nsc
+assert nsc.emit("toy", "best", 3).endswith("*/\\n0 2\\n0 1\\n1 2\\n")
+""",
+    ("tests/emit/test_languages.py", "-k", "origin or writes_it_again"),
+)
+
 LOSS = Addition(
     "A loss",
     {
@@ -238,7 +270,7 @@ LOSS = Addition(
         "library/nsc/relaxed/losses.h": both(
             before("each(cross_entropy)", "each(toy) "),
             before(
-                "// What an entry counts in the loss",
+                "// The mean of what is found of entries that are true by a share",
                 """// The mean of the squared differences of P and the truth.
 struct toy {
     static constexpr bool of_truth = false;
@@ -306,7 +338,7 @@ PASS = Addition(
 ''',
         ),
         "compiler/optimize.py": both(
-            after("    restrict,\n", "    toy,\n"),
+            after("reflect, relayer, restrict", ", toy"),
             after("    before = counts(network, property_)\n", "    network = toy(network)\n"),
         ),
     },
@@ -356,4 +388,4 @@ assert "proof exhaustion" in Path("two.cert").read_text()
     ),
 )
 
-ADDITIONS = (RELAXATION, FAMILY, FORMAT, LOSS, PASS, METHOD)
+ADDITIONS = (RELAXATION, FAMILY, FORMAT, LANGUAGE, LOSS, PASS, METHOD)
