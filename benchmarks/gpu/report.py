@@ -112,7 +112,7 @@ def _timings(cases: list[tuple[Timing, ...]]) -> list[str]:
                 f"{t.batch:,}",
                 f"{t.nanoseconds_per_sample:,.1f}",
                 spread,
-                predicted(t.work, t.network, t.n) if t is own else "",
+                predicted(t.work, t.network, t.n, t.batch) if t is own else "",
                 f"{t.host * 1e6:,.0f}",
                 share_of_limit(t),
                 times,

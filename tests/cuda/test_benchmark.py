@@ -18,6 +18,7 @@ from benchmarks.gpu.building import Form, Subject
 from benchmarks.gpu.jobs import COUNTERS, JOB_OF, JOBS, STEP, Job, Tool
 from benchmarks.gpu.jobs import FIRST as FIRST_PART
 from benchmarks.gpu.peers import NSC, P_GRAD
+from benchmarks.gpu.predictions import predicted
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.tools import COUNTERS as COUNTED_NAMES
 from benchmarks.gpu.worker import Worker
@@ -189,6 +190,15 @@ def test_a_job_that_hangs_is_ended_and_a_clock_that_runs_out_is_kept(run, monkey
 def test_the_first_parts_fit_their_minutes():
     for part, seconds in ((FIRST_PART, 60), (STEP, 90), (COUNTERS, 60)):
         assert sum(job.seconds for job in JOBS if job.part == part) <= seconds
+
+
+def test_what_was_expected_of_few_samples_is_the_hosts_time():
+    assert predicted(P_GRAD, "bitonic", 16, 65536) == "3 – 4.5"
+    assert predicted(f"{P_GRAD}, batch 100", "bitonic", 16, 100) == "670 – 1,340"
+    assert predicted(f"{P_GRAD}, batch 1024", "bitonic", 1024, 1024) == "18,000 – 28,000"
+    assert predicted("ranks, batch 1", "bitonic", 8, 1) == "25,000 – 50,000"
+    assert predicted("ranks, batch 1024", "bitonic", 8, 1024) == ""
+    assert predicted(P_GRAD, "odd_even", 32, 9) == ""
 
 
 def test_binaries_are_carried_and_left_out_where_they_do_not_load(monkeypatch, tmp_path):
