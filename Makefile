@@ -41,8 +41,9 @@ types:
 	$(BIN)/mypy experiments examples benchmarks/__main__.py benchmarks/gpu/__main__.py \
 		tests/typed_calls.py tools
 
+# Compilers that tests call would warn of the pipe by which make shares out its jobs.
 pytest:
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(ALL),,--daily)
+	MAKEFLAGS= $(BIN)/python -m pytest -n 2 --dist worksteal $(if $(ALL),,--daily)
 
 test-quick: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .

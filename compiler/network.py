@@ -326,7 +326,7 @@ class Network:
         return f"Network(n={self.n}, size={self.size}, depth={self.depth}, digest={self.digest[:12]})"
 
     def __str__(self) -> str:
-        """Return the layers, a line each, as the format `layers` has them; above 4,096 comparators the repr.
+        """Return the layers, a line each, as the format `list` has them; above 4,096 comparators the repr.
 
         >>> print(Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]]))
         [(0,2),(1,3)]
@@ -334,7 +334,7 @@ class Network:
         [(1,2)]
         """
         is_short = 0 < self.size <= _MOST_PRINTED
-        return self.text("layers").rstrip() if is_short else repr(self)
+        return self.text("list").rstrip() if is_short else repr(self)
 
 
 def _formats() -> ModuleType:
