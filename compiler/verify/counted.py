@@ -127,7 +127,7 @@ def counted(
         for each, pairs in ready.items():
             part |= dict.fromkeys(each.wires, each.after(pairs, live))
         if not joins:
-            return sorted(set(part.values()), key=lambda each: len(each.patterns))
+            return sorted(dict.fromkeys(part.values()), key=lambda each: len(each.patterns))
         lo, hi = min(joins, key=lambda pair: math.prod([len(part[wire].patterns) for wire in pair]))
         joined = part[lo].product(part[hi], needed, most)
         part |= dict.fromkeys(joined.wires, joined)

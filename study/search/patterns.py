@@ -47,8 +47,7 @@ def reachable(goal: Goal) -> Patterns | None:
         return None
     found = parts[0].patterns
     if goal.symmetric:
-        found = np.minimum(found, _mirrored(goal.n, found))
-    found = np.unique(found)
+        found = np.unique(np.minimum(found, _mirrored(goal.n, found)))
     return found if len(found) <= MOST_PATTERNS else None
 
 
