@@ -340,7 +340,9 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
 
 
 @SLOW
-@pytest.mark.parametrize(("n", "size"), [(3, 200), (20, 150)])
+@pytest.mark.parametrize(
+    ("n", "size"), [pytest.param(3, 200, marks=pytest.mark.nightly("more networks are built")), (20, 150)]
+)
 def test_irregular_networks(n, size):
     """The networks exceed a codelet's length and wires, and have many shapes."""
     check_against_reference(
@@ -350,7 +352,10 @@ def test_irregular_networks(n, size):
 
 @pytest.mark.slow("kernels are built for other registers")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are of x86")
-@pytest.mark.parametrize("flag", ["-mno-avx512f", "-mno-avx"])
+@pytest.mark.parametrize(
+    "flag",
+    [pytest.param("-mno-avx512f", marks=pytest.mark.nightly("AVX2 serves where tests run")), "-mno-avx"],
+)
 def test_narrower_registers(flag, monkeypatch):
     """AVX2 and SSE2 run the same source with fewer lanes."""
     monkeypatch.setenv("NSC_CXX", f"g++ {flag}")
