@@ -43,6 +43,11 @@ def argument(name: str, value: object = None) -> str:
     return f"{option_of(name)} {text}"
 
 
+def spelled(call: str, command: str) -> str:
+    """Return how a message names something that users may do: a Python call, or a command."""
+    return call if _option_of.get() is None else command
+
+
 def count(number: int, noun: str) -> str:
     """Return a number with its noun; the plural adds an s.
 

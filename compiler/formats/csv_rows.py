@@ -15,38 +15,30 @@ import numpy as np
 from nsc.compiler.formats.listing import Format, Listing, quoted
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
-from nsc.wording import count
 
-COLUMNS = ("layer", "lo", "hi")
-_CELL = re.compile(r"\s*([0-9]{1,9})\s*")
-_ROW = re.compile(",".join([_CELL.pattern] * 3))
+COLUMNS = ["layer", "lo", "hi"]
+_ROW = re.compile(",".join([r"\s*([0-9]{1,9})\s*"] * 3))
 
 
 def _recognises(text: str) -> bool:
     header = text.lstrip()[:200].partition("\n")[0]
-    return set(COLUMNS) <= {word.strip(' "') for word in header.split(",")}
+    return {*COLUMNS} <= {word.strip(' "') for word in header.split(",")}
 
 
 def _parse(text: str) -> Listing:
     reader = csv.reader(io.StringIO(text.lstrip()), strict=True)
-    numbers, row_of = array("q"), _ROW.fullmatch
+    numbers = array("q")
     try:
         header = [word.strip() for word in next(reader, [])]
-        if any(header.count(column) != 1 for column in COLUMNS):
+        if sorted(word for word in header if word in COLUMNS) != sorted(COLUMNS):
             raise NetworkError(f"the header must name layer, lo and hi once each, found {quoted(header[:9])}")
         layer, lo, hi = map(header.index, COLUMNS)
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise NetworkError(
-                    f"line {reader.line_num} has {count(len(row), 'value')}, the header {len(header)}"
-                )
-            match = row_of(f"{row[layer]},{row[lo]},{row[hi]}")
+        for row in filter(None, reader):
+            match = _ROW.fullmatch(f"{row[layer]},{row[lo]},{row[hi]}") if len(row) == len(header) else None
             if match is None:
-                other = next(row[place] for place in (layer, lo, hi) if not _CELL.fullmatch(row[place]))
                 raise NetworkError(
-                    f"line {reader.line_num}: layer, lo and hi are whole numbers, found {quoted(other[:60])}"
+                    f"line {reader.line_num}: expected as many values as the header has, layer, lo and hi "
+                    f"whole numbers, found {quoted(row[:9])}"
                 )
             numbers.extend(map(int, match.groups()))
     except csv.Error as error:
@@ -55,18 +47,10 @@ def _parse(text: str) -> Listing:
 
 
 def _write(network: Network) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for index, layer in enumerate(network.layers()):
-        writer.writerows((index, lo, hi) for lo, hi in layer.tolist())
-    return out.getvalue()
+    rows = [
+        f"{index},{lo},{hi}\n" for index, layer in enumerate(network.layers()) for lo, hi in layer.tolist()
+    ]
+    return "".join([",".join(COLUMNS) + "\n", *rows])
 
 
-FORMAT = Format(
-    suffixes=(".csv",),
-    holds_layers=True,
-    recognises=_recognises,
-    parse=_parse,
-    write=_write,
-)
+FORMAT = Format(suffixes=(".csv",), holds_layers=True, recognises=_recognises, parse=_parse, write=_write)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,14 +18,15 @@ from nsc.arguments import is_name
 from nsc.atomic import write_whole
 from nsc.compiler.diagram import svg, tikz
 from nsc.compiler.formats import csv_rows, drawings, graphs, json_lists, lists, nsc_json, table
-from nsc.compiler.formats.listing import MOST_NAMED, Format, Listing, quoted, settle
+from nsc.compiler.formats.listing import MOST_NAMED, Format, Listing, Parse, quoted, settle
 from nsc.compiler.network import Network
 from nsc.contract.manifest import NETWORK
 from nsc.errors import NetworkError
-from nsc.wording import argument, count
+from nsc.wording import argument, count, spelled
 
 # Networks by their names, and an error in the place of a network that cannot be read.
 Networks: TypeAlias = "dict[str, Network | NetworkError]"
+_Read = TypeVar("_Read")
 
 # In the order in which a text's format is looked for.
 FORMATS: dict[str, Format] = {
@@ -37,30 +41,28 @@ FORMATS: dict[str, Format] = {
     "cn": lists.COLONS,
     "knuth": lists.KNUTH,
     "code": lists.CODE,
-    "svg": Format(suffixes=(".svg",), write=svg),
-    "tikz": Format(suffixes=(".tex", ".tikz"), write=tikz),
+    "svg": Format(suffixes=(".svg",), holds_layers=True, holds_wires=True, write=svg),
+    "tikz": Format(suffixes=(".tex", ".tikz"), holds_layers=True, holds_wires=True, write=tikz),
 }
 
 # Half a million comparators take 6 MB in the plainest formats; nothing that compiles needs more.
 MOST_BYTES = 1 << 28
 # A comment before a network.
-_COMMENT = re.compile(r"\s*(?:#[^\n]*|//[^\n]*|/\*.*?\*/)", re.DOTALL)
-# Bytes that no text has.
-_NO_TEXT = bytes({*range(32)} - {*b"\t\n\r\f"})
+_COMMENT = re.compile(r"\s*(?:#[ \t]*define\b(?:[^\\\n]|\\.)*|#[^\n]*|//[^\n]*|/\*.*?\*/)", re.DOTALL)
 
 
-def readable() -> list[str]:
-    """Return the names of the formats that are read."""
-    return [name for name, format_ in FORMATS.items() if format_.parse is not None]
+def readable() -> dict[str, Parse]:
+    """Return the readers of formats, by the formats' names."""
+    return {name: format_.parse for name, format_ in FORMATS.items() if format_.parse}
 
 
-def writable() -> list[str]:
-    """Return the names of the formats that are written."""
-    return [name for name, format_ in FORMATS.items() if format_.write is not None]
+def writable() -> dict[str, Callable[[Network], str]]:
+    """Return the writers of formats, by the formats' names."""
+    return {name: format_.write for name, format_ in FORMATS.items() if format_.write}
 
 
 def read_network(
-    path: Path,
+    file: Path | BinaryIO,
     n: int | None = None,
     *,
     format: str | None = None,
@@ -70,7 +72,7 @@ def read_network(
     """Read a network from a file.
 
     Args:
-        path: the file, in UTF-8 or Latin-1.
+        file: in UTF-8 or Latin-1; an open file is standard input.
         n: number of wires, for formats that do not say it; must agree with those that do. Of several networks
             it chooses the one that has so many wires.
         format: a name in FORMATS; None: found from the content.
@@ -81,73 +83,44 @@ def read_network(
         NetworkError: the file cannot be read, has no known format, or describes no network or
             possibly several (the package's docstring lists the cases).
     """
-    with _opened(path) as stream:
-        return read_stream(stream, str(path), n, format=format, index_base=index_base, name=name)
-
-
-def read_stream(
-    stream: BinaryIO,
-    file: str,
-    n: int | None = None,
-    *,
-    format: str | None = None,
-    index_base: int | None = None,
-    name: str | None = None,
-) -> Network:
-    """Read a network from an open file, as `read_network`; `file` is what messages call it."""
-    text = _text(stream, file)
-    try:
+    with _text(file) as text:
         return parse_network(text, n, format=format, index_base=index_base, name=name)
-    except NetworkError as error:
-        raise NetworkError(f"{file}: {error}") from None
 
 
 def read_networks(
-    file: str, stream: BinaryIO | None = None, *, format: str | None = None, index_base: int | None = None
+    file: Path | BinaryIO, *, format: str | None = None, index_base: int | None = None
 ) -> Networks:
-    """Read all networks of a file, or of an open file that messages call so.
+    """Return all networks of a file by their names; arguments and errors are as in `read_network`."""
+    with _text(file) as text:
+        readings = _in_each_format(text, format, lambda listings: _settled(listings, index_base))
+        if len(readings) == 1:
+            return next(iter(readings.values()))
+        return {"network": parse_network(text, format=format, index_base=index_base)}
 
-    Returns:
-        The networks by their names, and an error in the place of a network that cannot be read.
-    """
-    with _opened(Path(file)) if stream is None else nullcontext(stream) as opened:
-        text = _text(opened, file)
+
+@contextmanager
+def _text(file: Path | BinaryIO) -> Iterator[str]:
+    """Yield the text of a file, and name the file in errors."""
+    where = str(file) if isinstance(file, Path) else "standard input"
     try:
-        readings, _ = _readings(text, format)
-        if len(readings) != 1:
-            return {"": parse_network(text, format=format, index_base=index_base)}
-        (listings,) = readings.values()
-        return _settled(listings, index_base)
-    except NetworkError as error:
-        raise NetworkError(f"{file}: {error}") from None
-
-
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except IsADirectoryError:
-        network = path / NETWORK
-        package = f"; the network of this package is {network}" if network.is_file() else ""
-        raise NetworkError(f"cannot read the network file {path}: it is a folder{package}") from None
+        with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream:
+            pieces = iter(partial(stream.read, 1 << 20), b"")
+            content = b"".join(islice(pieces, (MOST_BYTES >> 20) + 1))
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"it is larger than {MOST_BYTES >> 20} MB")
     except (OSError, ValueError) as error:
-        raise NetworkError(f"cannot read the network file {path}: {error}") from None
-
-
-def _text(stream: BinaryIO, file: str) -> str:
-    content = bytearray()
+        network = os.path.join(where, NETWORK)
+        package = f"; the network of this package is {network}" if os.path.isfile(network) else ""
+        fault = f"it is a folder{package}" if isinstance(error, IsADirectoryError) else error
+        raise NetworkError(f"cannot read {where}: {fault}") from None
     try:
-        while len(content) <= MOST_BYTES and (chunk := stream.read(1 << 20)):
-            content += chunk
-    except (OSError, ValueError) as error:  # a folder, or a stream that is not for reading
-        raise NetworkError(f"cannot read {file}: {error}") from None
-    if len(content) > MOST_BYTES:
-        raise NetworkError(f"{file}: larger than {MOST_BYTES >> 20} MB, no network is read from that much")
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
     try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if len(content.translate(None, _NO_TEXT)) < len(content):
-            raise NetworkError(f"cannot read the network file {file}: {error}") from None
-        return content.decode("latin-1")
+        yield text
+    except NetworkError as error:
+        raise NetworkError(f"{where}: {error}") from None
 
 
 def parse_network(
@@ -165,48 +138,45 @@ def parse_network(
     >>> parse_network("void sort2(int *x) { swap(x[0], x[1]); } int net[] = {0,2, 0,1, 1,2};", name="net").n
     3
     """
-    networks: dict[str, Network] = {}
-    readings, faults = _readings(text, format)
-    for format_, listings in readings.items():
-        try:
-            networks[format_] = _chosen(listings, n, index_base, name)
-        except NetworkError as error:
-            faults.append(
-                f"in format {format_!r}: {error}" if len(readings) + len(faults) > 1 else str(error)
-            )
-    if not networks:
-        raise NetworkError("; ".join(faults))
-    first = next(iter(networks.values()))
-    if any(network != first for network in networks.values()):
+    networks = _in_each_format(text, format, lambda listings: _chosen(listings, n, index_base, name))
+    first, *others = networks.values()
+    if any(network != first for network in others):
         read = " and ".join(f"as {format_} ({network.counts})" for format_, network in networks.items())
         raise NetworkError(f"can be read {read}: state {argument('format')}")
     return first
 
 
-def _readings(text: str, format: str | None) -> tuple[dict[str, list[Listing]], list[str]]:
-    """Return what a text says in each format that it looks like, or in the stated one, and the refusals."""
+def _in_each_format(
+    text: str, format: str | None, read: Callable[[list[Listing]], _Read]
+) -> dict[str, _Read]:
+    """Return what is read from a text in each format that it looks like, or in the stated one."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
-    text = _without_leading_comments(text)
-    readings: dict[str, list[Listing]] = {}
+    place = 0
+    while comment := _COMMENT.match(text, place):
+        place = comment.end()
+    text = "\n" * text.count("\n", 0, place) + text[place:]  # lines keep their numbers
+    names = [name for name in FORMATS if FORMATS[name].recognises(text)] if format is None else [format]
+    if format is None and (names in ([], ["table"]) or (names == ["nsc"] and "nsc-network" not in text)):
+        names.append("list")
+    results: dict[str, _Read] = {}
     faults: list[str] = []
-    names = _recognised(text) if format is None else [format]
     for name in names:
-        parse = _known(name, readable()).parse
-        if parse is None:
-            raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
+        parse, listings = _known(name, readable(), "read"), None
         try:
-            listing = parse(text)
-            readings[name] = listing if isinstance(listing, list) else [listing]
+            listings = parse(text)
+            results[name] = read(listings if isinstance(listings, list) else [listings])
         except NetworkError as error:
             faults.append(f"in format {name!r}: {error}" if len(names) > 1 else str(error))
-            if names == ["list"] and format is None:
-                known = ", ".join(readable())
-                faults[0] += f"; or state {argument('format')}, one of {known}, which says where it differs"
-    return readings, faults
+    if names == ["list"] and format is None and listings is None:
+        known = ", ".join(readable())
+        faults[0] += f"; or state {argument('format')}, one of {known}, which says where it differs"
+    if not results:
+        raise NetworkError("; ".join(faults))
+    return results
 
 
 def _settled(listings: list[Listing], index_base: int | None) -> Networks:
-    """Return the networks of a text by their names, an error for one that cannot be read.
+    """Return the networks of a text by their names.
 
     Program text has other calls and lists of numbers too. A way of writing counts if a network of more than
     one comparator is written so, or what could be a part of one. Lists whose labels differ by numbers alone
@@ -218,54 +188,41 @@ def _settled(listings: list[Listing], index_base: int | None) -> Networks:
             networks[listing.name] = settle(listing, None, index_base)
         except NetworkError as error:
             networks[listing.name] = error
-    read = [listing for listing in listings if isinstance(networks[listing.name], Network)]
-    shapes = {listing.shape for listing in read if len(listing.comparators) > 1}
-    for listing in listings:
-        if listing.fault and len(listing.comparators) > 2 and np.diff(listing.comparators).all():
-            shapes.add(listing.shape)
-    shapes = shapes or {listing.shape for listing in read or listings}
-    labels = {listing.label for listing in read}
-    uses = Counter(listing.label for listing in listings)
+    read = [one for one in listings if isinstance(networks[one.name], Network)]
+    parts = [
+        one for one in listings if one.fault and len(one.comparators) > 2 and np.diff(one.comparators).all()
+    ]
+    long = [one for one in read if len(one.comparators) > 1] + parts
+    shapes = {one.shape for one in long or read or listings}
+    labels, uses = {one.label for one in read or listings}, Counter(one.label for one in listings)
     return {
-        listing.name: networks[listing.name]
-        for listing in listings
-        if listing.shape in shapes and (listing.fault or listing.label in labels or uses[listing.label] == 1)
+        one.name: networks[one.name]
+        for one in listings
+        if one.shape in shapes and (one.fault or one.label in labels or uses[one.label] == 1)
     }
 
 
 def _chosen(listings: list[Listing], n: int | None, index_base: int | None, name: str | None) -> Network:
-    """Return the network that the user chooses, or the only one.
-
-    Raises:
-        NetworkError: none, or several.
-    """
-    if len(listings) == 1 and (name is None or is_name(name, [listings[0].name])):
+    """Return the network that the user chooses, or the only one."""
+    if len(listings) == 1 and name is None:
         return settle(listings[0], n, index_base)
     found = _settled(listings, index_base)
-    networks = {key: network for key, network in found.items() if isinstance(network, Network)}
-    if not networks:
-        largest = max(listings, key=lambda listing: len(listing.comparators))
-        raise NetworkError(largest.fault or f"{largest.name}: {found[largest.name]}")
-    names = [*found] if len(found) == 1 else []
-    if name is not None:
-        names = [name] if is_name(name, found) else []
-    if n is not None and name is None and len(found) > 1:
-        names = [key for key, network in networks.items() if network.n == n]
-    if len(names) == 1 and names[0] in found:
-        (listing,) = (listing for listing in listings if listing.name == names[0])
-        return settle(listing, n, index_base)
-    shown = [
-        f"{key} ({count(network.n, 'wire')}, {count(network.size, 'comparator')})"
-        if isinstance(network, Network)
-        else f"{key} (cannot be read)"
-        for key, network in [*found.items()][:MOST_NAMED]
-    ]
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    asked = "" if name is None else f"no network {quoted(str(name)[:60])}: "
+    fits = {
+        key: len(found) == 1 or n in (None, getattr(network, "n", None)) for key, network in found.items()
+    }
+    chosen = [one for one in listings if (fits.get(one.name) if name is None else is_name(name, [one.name]))]
+    if len(chosen) == 1:
+        return settle(chosen[0], n, index_base)
+    if not any(isinstance(network, Network) for network in found.values()):
+        largest = max(listings, key=lambda one: (one.name in found, len(one.comparators)))
+        raise NetworkError(str(found[largest.name]))
+    shown = [f"{key} ({getattr(network, 'counts', 'cannot be read')})" for key, network in found.items()]
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    asked = "" if name is None else f"no network {quoted(name)}: "
     raise NetworkError(
-        f"{asked}{count(len(found), 'network')} in one file, {', '.join(shown)}{more}: choose one by "
-        f"{argument('n')}, if no other has as many wires, or by its name, as nsc.network, nsc verify and nsc "
-        "convert take it"
+        f"{asked}{count(len(shown), 'network')} in one file, {', '.join(shown[:MOST_NAMED])}{more}: choose "
+        f"one by {argument('n')}, if no other has as many wires, or by its name, with "
+        f"{spelled('nsc.network(FILE, name=NAME)', 'nsc convert FILE --name NAME OUT.json')}"
     )
 
 
@@ -275,36 +232,14 @@ def write_network(network: Network, format: str = "nsc") -> str:
     Raises:
         NetworkError: no such format, or one that is read only.
     """
-    write = _known(format, writable()).write
-    if write is None:
-        raise NetworkError(f"{format} is read only; formats that are written: {', '.join(writable())}")
-    return write(network)
+    return _known(format, writable(), "written")(network)
 
 
-def _known(name: object, usable: list[str]) -> Format:
-    """Return the format of a name. The error for another name lists the usable names."""
-    if not is_name(name, FORMATS):
-        raise NetworkError(f"no format {str(name)[:40]!r}; known: {', '.join(usable)}")
-    return FORMATS[name]
-
-
-def _without_leading_comments(text: str) -> str:
-    """Return a text without the comments before its network; lines keep their numbers.
-
-    >>> _without_leading_comments("# mine\\n0:1")
-    '\\n0:1'
-    """
-    place = 0
-    while (comment := _COMMENT.match(text, place)) is not None:
-        place = comment.end()
-    return "\n" * text.count("\n", 0, place) + text[place:] if place else text
-
-
-def _recognised(text: str) -> list[str]:
-    """Return the names of the formats that a text looks like, in the table's order, at least one."""
-    names = [name for name, format_ in FORMATS.items() if format_.recognises(text)]
-    unsure = names in ([], ["table"]) or (names == ["nsc"] and "nsc-network" not in text)
-    return [*names, "list"] if unsure else names
+def _known(name: object, known: dict[str, _Read], done: str) -> _Read:
+    """Return what a format's name stands for. The error for another name lists the known ones."""
+    if not is_name(name, known):
+        raise NetworkError(f"no format {str(name)[:40]!r} is {done}; known: {', '.join(known)}")
+    return known[name]
 
 
 def format_of_path(path: Path) -> str:
@@ -313,27 +248,22 @@ def format_of_path(path: Path) -> str:
     Raises:
         NetworkError: a suffix that stands for none.
     """
-    for name, format_ in FORMATS.items():
-        if path.suffix.lower() in format_.suffixes:
-            return name
-    known = ", ".join(f"{'/'.join(f.suffixes)} {name}" for name, f in FORMATS.items() if f.suffixes)
-    raise NetworkError(
-        f"{path}: no format has the suffix {path.suffix!r}. Known: {known}; or state the "
-        f"format, one of {', '.join(writable())}"
-    )
+    suffixes = {suffix: name for name, format_ in FORMATS.items() for suffix in format_.suffixes}
+    if path.suffix.lower() not in suffixes:
+        known = ", ".join(f"{suffix} {name}" for suffix, name in suffixes.items())
+        raise NetworkError(
+            f"{path}: no format has the suffix {path.suffix!r}. Known: {known}; or state the format, one of "
+            f"{', '.join(writable())}"
+        )
+    return suffixes[path.suffix.lower()]
 
 
 def losses(network: Network, format: str) -> list[str]:
-    """Return what a format does not hold of a network, a sentence each; none for a diagram."""
-    format_ = FORMATS[format]
-    lost: list[str] = []
-    if format_.parse is None:
-        return lost
+    """Return what a format does not hold of a network, a sentence each."""
+    format_, lost = FORMATS[format], list[str]()
     if not format_.holds_wires and len(np.unique(network.comparators)) < network.n:
-        lost.append(
-            f"{format} has no number of wires, and some are in no comparator: read it with "
-            f"{argument('n', network.n)}"
-        )
+        n = argument("n", network.n)
+        lost.append(f"{format} has no number of wires, and some are in no comparator: read it with {n}")
     relayered = Network.from_comparators(network.n, network.comparators)
     if not format_.holds_layers and relayered != network:
         lost.append(
@@ -354,8 +284,6 @@ def save(content: bytes, path: Path) -> None:
         NetworkError: a file that cannot be written.
     """
     try:
-        if path.is_dir():
-            raise IsADirectoryError("it is a folder")
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # as it is given: the real path of a pipe in /proc is no name of a file
             return

@@ -12,14 +12,15 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nsc.arguments import whole
-from nsc.compiler.formats.listing import Format, Listing, begins, quoted
+from nsc.compiler.formats.listing import Format, Listing, begins, quoted, settle
 from nsc.compiler.formats.table import without_comments
-from nsc.compiler.network import MAX_WIRES, Network, check_wires
+from nsc.compiler.network import MAX_WIRES, Network
 from nsc.errors import NetworkError
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ _STATEMENT = re.compile(
 )
 _DEFAULTS = ("node", "edge")
 
-_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 _GRAPH = re.compile(r"<(?:[^\s<>/:]{1,40}:)?graph[\s/>]")
 
 
@@ -60,51 +60,46 @@ def network_of_graph(graph: networkx.DiGraph) -> Network:
     """Return the network of a graph that `Network.from_graph` describes."""
     if "n" not in graph.graph:
         raise NetworkError("a comparator graph needs its number of wires as graph.graph['n']")
-    return Network.from_comparators(check_wires(graph.graph["n"]), _comparators_of(graph))
+    return settle(_listing(graph, has_layers=False), None, None)
 
 
-def _comparators_of(graph: networkx.DiGraph) -> list[tuple[int, int]]:
-    """Return the comparators of a graph that `Network.from_graph` takes, in an order that its edges allow."""
+def _listing(graph: networkx.DiGraph, has_layers: bool = True) -> Listing:
+    """Return what a comparator graph says: its layers where every node has one, else a flat list.
+
+    The edges must allow the order of the layers. Without layers it is any order that they allow.
+    """
     import networkx
 
     if not graph.is_directed():
         raise NetworkError("a comparator graph must be directed: use a networkx.DiGraph")
+    wires: dict[object, list[int]] = {node: [] for node in graph}
     for node, facts in graph.nodes(data=True):
         for key in ("lo", "hi"):
-            if whole(facts.get(key)) is None or not 0 <= facts[key] < MAX_WIRES:
-                fault = f"found {quoted(str(facts[key])[:60])}" if key in facts else "it is missing"
-                raise NetworkError(f"node {quoted(str(node)[:60])}: {key} must be a wire's number; {fault}")
+            wire = whole(facts.get(key))
+            if wire is None or not 0 <= wire < MAX_WIRES:
+                fault = f"found {quoted(facts[key])}" if key in facts else "it is missing"
+                raise NetworkError(f"node {quoted(node)}: {key} must be a wire's number; {fault}")
+            wires[node].append(wire)
     try:
         nodes = list(networkx.topological_sort(graph))
     except networkx.NetworkXUnfeasible:
         raise NetworkError("a comparator graph must have no cycle, but this one has one") from None
-    pairs = [(int(graph.nodes[node]["lo"]), int(graph.nodes[node]["hi"])) for node in nodes]
+    layers = dict(graph.nodes(data="layer")) if has_layers else {}
+    if not all(type(layer) is int and not abs(layer) >> 62 for layer in layers.values()):
+        layers = {}
+    nodes.sort(key=lambda node: layers.get(node, 0))
     last: dict[int, object] = {}
-    for node, pair in zip(nodes, pairs, strict=True):
-        for wire in pair:
+    for node in nodes:
+        for wire in wires[node]:
             if wire in last and not graph.has_edge(last[wire], node):
                 raise NetworkError(
-                    f"comparators {last[wire]!r} and {node!r} both touch wire {wire} and no "
-                    "edge joins them: the graph must have an edge per wire segment"
+                    f"comparators {quoted(last[wire])} and {quoted(node)} both touch wire {wire} and no edge "
+                    "joins them in this order: the graph must have an edge per wire segment"
                 )
             last[wire] = node
-    return pairs
-
-
-def _listing(graph: networkx.DiGraph) -> Listing:
-    """Return what a comparator graph says: its layers where every node has one, else a flat list."""
-    pairs, n = _comparators_of(graph), graph.graph.get("n")
-    layers = [facts.get("layer") for _, facts in graph.nodes(data=True)]
-    if not layers or any(type(layer) is not int or abs(layer) >> 62 for layer in layers):
-        return Listing(np.array(pairs, np.int64).reshape(-1, 2), n=n, index_base=0)
-    for before, after in graph.edges:
-        if graph.nodes[before]["layer"] >= graph.nodes[after]["layer"]:
-            raise NetworkError(
-                f"the edge {quoted(str(before)[:40])} -> {quoted(str(after)[:40])} leads to no later layer: "
-                "correct the layers or leave them out"
-            )
-    rows = [(facts["layer"], facts["lo"], facts["hi"]) for _, facts in graph.nodes(data=True)]
-    return Listing.of_rows(np.array(rows, np.int64), n, index_base=0)
+    rows = [(layers.get(node, 0), *wires[node]) for node in nodes]
+    listing = Listing.of_rows(np.array(rows, np.int64).reshape(-1, 3), graph.graph.get("n"), index_base=0)
+    return listing if layers else replace(listing, layer_sizes=None)
 
 
 def _parse_dot(text: str) -> Listing:
@@ -118,11 +113,9 @@ def _parse_dot(text: str) -> Listing:
     while place < end:
         statement = _STATEMENT.match(text, place, end)
         if statement is None or not _takes_statement(graph, *statement.groups()):
-            line = text.count("\n", 0, place) + 1
-            excerpt = quoted(text[place : min(place + 40, end)])
             raise NetworkError(
-                f"line {line}: expected a new node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found "
-                f"{excerpt}"
+                f"line {text.count(chr(10), 0, place) + 1}: expected a new node as 0 [lo=0,hi=2], an edge as "
+                f"0 -> 1 or n=4, found {quoted(text[place : min(place + 40, end)])}"
             )
         place = statement.end()
     return _listing(graph)
@@ -130,29 +123,23 @@ def _parse_dot(text: str) -> Listing:
 
 def _takes_statement(graph: networkx.DiGraph, path: str, value: str | None, facts: str | None) -> bool:
     """Add a statement to a graph; return whether it is one that a comparator graph may have."""
-    name, *others = map(_name, _IDS.findall(path))
-    attributes = {_name(key): _value(word) for key, word in _FACT.findall(facts or "")}
-    if value is not None:
-        graph.graph[name] = _value(value)
-        return not others
-    if others:
-        graph.add_edges_from(itertools.pairwise((name, *others)))
-    elif path == "graph":
+    nodes = [word.strip('"') for word in _IDS.findall(path)]
+    pairs = [(path, value)] if value else _FACT.findall(facts or "")
+    attributes = {key.strip('"'): _value(word.strip('"')) for key, word in pairs}
+    if len(nodes) > 1:
+        graph.add_edges_from(itertools.pairwise(nodes))
+        return value is None
+    if value is not None or path == "graph":
         graph.graph.update(attributes)
     elif path not in _DEFAULTS:
-        if "lo" in graph.nodes.get(name, {}) or not {"lo", "hi"} <= attributes.keys():
+        if "lo" in graph.nodes.get(nodes[0], {}) or not {"lo", "hi"} <= attributes.keys():
             return False
-        graph.add_nodes_from([(name, attributes)])
+        graph.add_nodes_from([(nodes[0], attributes)])
     return True
 
 
-def _name(word: str) -> str:
-    return word[1:-1] if word[:1] == '"' else word
-
-
-def _value(word: str) -> int | str:
-    text = _name(word)
-    return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else text
+def _value(text: str) -> int | str:
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else text
 
 
 def _write_dot(network: Network) -> str:
@@ -163,32 +150,25 @@ def _write_dot(network: Network) -> str:
         lines.append(f' {node} [lo={lo},hi={hi},layer={facts["layer"]},label="{lo}:{hi}"];')
     for before, after, wires in graph.edges(data="wires"):
         lines.append(f' {before} -> {after} [wires="{" ".join(map(str, wires))}"];')
-    return "\n".join([*lines, "}"]) + "\n"
+    return "\n".join([*lines, "}\n"])
 
 
 def _parse_graphml(text: str) -> Listing:
     # Entities that stand for entities make gigabytes of a few lines; a network needs none.
-    for word in ("<!DOCTYPE", "<!ENTITY"):
-        if word in text:
-            raise NetworkError(f"{word} has no place in a network file: remove it")
-    if _NAMESPACE not in text:
-        raise NetworkError(f"GraphML has the namespace {_NAMESPACE}, this text has not")
+    if declared := re.search("<!(DOCTYPE|ENTITY)", text):
+        raise NetworkError(f"{declared[0]} has no place in a network file: remove it")
     if len(_GRAPH.findall(text)) > 1:
         raise NetworkError("several graphs: one network a file")
     import networkx
 
-    # The encoding that an XML declaration states was true of bytes, and not of this text.
-    text = text.lstrip()
-    undeclared = text.partition("?>")[2] if text.startswith("<?xml") else text
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            graph = networkx.parse_graphml(undeclared)
+            # The encoding that an XML declaration states was true of bytes, and not of this text.
+            graph = networkx.parse_graphml(re.sub(r"\A\s*(<\?xml.*?\?>)?", "", text, flags=re.DOTALL))
     # networkx raises whatever its reader runs into: KeyError, ValueError, ParseError, NetworkXError, …
     except Exception as error:
         raise NetworkError(f"not valid GraphML: {quoted(str(error)[:200])}") from None
-    if graph.is_multigraph():
-        raise NetworkError("GraphML with parallel edges: one edge joins two comparators")
     return _listing(graph)
 
 
@@ -198,7 +178,7 @@ def _write_graphml(network: Network) -> str:
     graph = graph_of(network)
     for _, _, facts in graph.edges(data=True):
         facts["wires"] = " ".join(map(str, facts["wires"]))  # GraphML has no tuples
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + "\n".join(networkx.generate_graphml(graph)) + "\n"
+    return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', *networkx.generate_graphml(graph), ""])
 
 
 DOT = Format(

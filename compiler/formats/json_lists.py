@@ -1,9 +1,9 @@
-"""JSON, and nested lists in it: a flat list of pairs, or a list of layers; as Python prints them too.
+"""JSON with comparators as pairs: SorterHunter's files, and Python's lists of the same shapes.
 
 SorterHunter's files are JSON with a flat list under "nw". The log that it prints has Python dictionaries, a
 line each, among other lines. A line begins with ``{'N':`` and ends with ``}``. The program prints a network
-whenever it has found a better one, so the last such line is read; one that was cut off before its ``}`` is
-passed over, with a warning. The lines of one file must agree on N.
+whenever it has found a better one, so the last such line is read, for each number of wires. One that was cut
+off before its ``}`` is passed over, with a warning.
 
 Source: https://github.com/bertdobbelaere/SorterHunter
 """
@@ -14,35 +14,30 @@ import itertools
 import json
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import whole
-from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted, settle
+from nsc.compiler.formats.listing import Format, Listing, quoted, settle
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
 
 _BEGINNING = "{'N'"
 _LOG = re.compile(r"^[ \t]*\{'N'", re.MULTILINE)
-_WIRES = re.compile(r"\{\s*'N'\s*:\s*([0-9]{1,9})\s*,")
 _LOG_AS_JSON = str.maketrans("()'", '[]"')
 
 
-def json_value(text: str) -> Any:
-    """Return the value of a JSON text; an object that has a key twice is an error."""
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text is; one that has a key twice is an error."""
     try:
-        return read_json(text)
+        value = read_json(text)
     except (ValueError, RecursionError) as error:
         raise NetworkError(f"not valid JSON: {error}") from None
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """Return the JSON object that a text is."""
-    value = json_value(text)
     if not isinstance(value, dict):
         raise NetworkError(f"expected a JSON object, found {quoted(value)}")
     return value
@@ -50,42 +45,35 @@ def json_object(text: str) -> dict[str, Any]:
 
 def stated_wires(data: dict[str, Any], key: str) -> int:
     """Return the number of wires that a JSON object states."""
-    stated = data.get(key)
-    if type(stated) is not int:
-        fault = f"found {quoted(stated)}" if key in data else "it is missing"
-        raise NetworkError(f'"{key}", the number of wires, must be an integer; {fault}')
-    return stated
+    if type(data.get(key)) is not int:
+        found = f"found {quoted(data[key])}" if key in data else "it is missing"
+        raise NetworkError(f'"{key}", the number of wires, must be an integer; {found}')
+    return int(data[key])
 
 
-def comparators_of(items: list[Any], what: str) -> Pairs:
-    """Return the comparators of a flat list of JSON values, which messages call by `what` and their place."""
-    if not are_pairs(items):
-        index, item = next((k, item) for k, item in enumerate(items) if not are_pairs([item]))
-        nested = isinstance(item, list) and bool(item) and isinstance(item[0], list)
-        several = " (lists nested deeper are several networks: one network a file)" if nested else ""
-        raise NetworkError(f"{what} {index}: a comparator is [lo, hi], found {quoted(item)}{several}")
-    return integers_array(items, 2)
-
-
-def are_pairs(items: list[Any]) -> bool:
-    return set(map(type, items)) <= {list} and set(map(len, items)) <= {2} and are_integers(items)
-
-
-def are_integers(lists: Iterable[list[Any]]) -> bool:
-    """Say whether some lists hold integers alone."""
-    return set(map(type, itertools.chain.from_iterable(lists))) <= {int}
-
-
-def integers_array(rows: Sequence[Sequence[int]], width: int) -> npt.NDArray[np.int64]:
-    """Return rows of integers as an array.
+def rows_of(items: list[Any], widths: tuple[int, ...] = (2,)) -> npt.NDArray[np.int64]:
+    """Return JSON's lists of integers as rows of an array, filled up with ones if their widths differ.
 
     Raises:
-        NetworkError: a number that is no wire by far.
+        NetworkError: an item that is no list of integers of such a width, or a number beyond 64 bits.
     """
+    for number, item in enumerate(items, start=1):
+        if type(item) is not list or len(item) not in widths or {*map(type, item)} != {int}:
+            raise NetworkError(f"comparator {number} must be [lo, hi], found {quoted(item)}")
+    width = max(map(len, items), default=2)
+    rows = items if width == 2 else [[*item, 1, 1][:width] for item in items]
     try:
         return np.array(rows, dtype=np.int64).reshape(-1, width)
     except OverflowError:
         raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
+
+
+def joined(layers: Any) -> tuple[list[Any], list[int]]:
+    """Return what a JSON list of layers has in all layers, and how much in each."""
+    for layer in layers if isinstance(layers, list) else [layers]:
+        if not isinstance(layer, list):
+            raise NetworkError(f"layers are lists of [lo, hi], found {quoted(layer)}")
+    return list(itertools.chain.from_iterable(layers)), list(map(len, layers))
 
 
 def network_of_lists(
@@ -101,36 +89,23 @@ def network_of_lists(
     Raises:
         NetworkError: lists of no network, or of possibly several.
     """
-    return settle(_listing(_plain(comparators)), n, index_base)
+    try:
+        items = _plain(comparators)
+    except RecursionError:
+        raise NetworkError("comparators are pairs (lo, hi), found lists nested too deeply") from None
+    if items and isinstance(items[0], list) and items[0] and not isinstance(items[0][0], list):
+        return settle(Listing(rows_of(items)), n, index_base)
+    items, sizes = joined(items)
+    return settle(Listing(rows_of(items), sizes), n, index_base)
 
 
 def _plain(value: Any) -> Any:
     """Return lists, tuples and arrays as lists, and whole numbers of any kind as int."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+    if isinstance(value, list | tuple | np.ndarray):
+        items: Any = value.tolist() if isinstance(value, np.ndarray) else value
+        return [_plain(item) for item in items]
     number = whole(value)
     return value if number is None else number
-
-
-def _listing(items: list[Any]) -> Listing:
-    first = items[0] if items else None
-    if isinstance(first, list) and first and not isinstance(first[0], list):
-        return Listing(comparators_of(items, "item"))
-    return layered(items)
-
-
-def layered(items: list[Any]) -> Listing:
-    """Return the listing of JSON values, a list of comparators for each layer."""
-    for index, layer in enumerate(items):
-        if not isinstance(layer, list):
-            raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")
-    flat = list(itertools.chain.from_iterable(items))
-    if not are_pairs(flat):
-        for index, layer in enumerate(items):
-            comparators_of(layer, f"layer {index}, item")
-    return Listing(integers_array(flat, 2), list(map(len, items)))
 
 
 def _parse_json(text: str) -> Listing:
@@ -138,56 +113,42 @@ def _parse_json(text: str) -> Listing:
     n, flat = stated_wires(data, "N"), data.get("nw")
     if not isinstance(flat, list):
         raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {quoted(flat)}')
-    return Listing(comparators_of(flat, '"nw", item'), n=n)
+    return Listing(rows_of(flat), n=n)
 
 
-def _write_sorterhunter(network: Network) -> str:
+def _parse_log(text: str) -> list[Listing]:
+    last, cut = dict[str, tuple[int, str]](), 0
+    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
+        if line and line.startswith(_BEGINNING[: len(line)]):  # a network, even only one character of it
+            if line[-1] == "}":
+                last[line.partition(",")[0]] = number, line
+            else:
+                cut = number
+    if not last:
+        raise NetworkError("no whole line {'N':4,…,'nw':[(0,2),…]}")
+    listings = []
+    for number, line in last.values():
+        try:
+            listings.append(replace(_parse_json(line.translate(_LOG_AS_JSON)), name=f"line {number}"))
+        except NetworkError as error:
+            raise NetworkError(f"line {number}: {error}") from None
+    if cut:
+        warnings.warn(
+            f"nsc: line {cut} of the log is cut off before its network ends: the last whole network, of "
+            f"{listings[-1].name}, is read",
+            stacklevel=2,
+        )
+    return listings
+
+
+def _write(network: Network) -> str:
     pairs = json.dumps(network.comparators.tolist(), separators=(",", ":"))
     return f'{{"N":{network.n},"L":{network.size},"D":{network.depth},"nw":{pairs}}}\n'
 
 
-def _parse_log(text: str) -> Listing:
-    lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
-    networks = [(number, line) for number, line in lines if line.startswith(_BEGINNING) and line[-1] == "}"]
-    cut = [number for number, line in lines if _is_cut(line)]
-    if not networks:
-        raise NetworkError("no whole line {'N':4,…,'nw':[(0,2),…]}")
-    wires = {}
-    for number, line in networks:
-        stated = _WIRES.match(line)
-        if stated is None:
-            raise NetworkError(f"line {number}: 'N', the number of wires, must be an integer")
-        wires[int(stated[1])] = number
-    if len(wires) > 1:
-        numbers = " and ".join(str(n) for n in sorted(wires)[:2])
-        raise NetworkError(f"several networks in one file, of {numbers} wires: keep one run's lines")
-    number, line = networks[-1]
-    try:
-        listing = _parse_json(line.translate(_LOG_AS_JSON))
-    except NetworkError as error:
-        raise NetworkError(f"line {number}: {error}") from None
-    if cut:
-        warnings.warn(
-            f"nsc: line {cut[-1]} of the log is cut off before its network ends: the last whole network, of "
-            f"line {number}, is read",
-            stacklevel=2,
-        )
-    return listing
-
-
-def _is_cut(line: str) -> bool:
-    """Say whether a line is the beginning of a network, even only one character of it."""
-    begins = line.startswith(_BEGINNING) or (line != "" and _BEGINNING.startswith(line))
-    return begins and not line.endswith("}")
-
-
-def _recognises(text: str) -> bool:
-    return _LOG.search(text) is not None or (re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text)
-
-
 SORTERHUNTER = Format(
     holds_wires=True,
-    recognises=_recognises,
+    recognises=lambda text: bool(_LOG.search(text) or (re.match(r'\s*\{\s*"', text) and '"nw"' in text)),
     parse=lambda text: _parse_log(text) if _LOG.search(text) else _parse_json(text),
-    write=_write_sorterhunter,
+    write=_write,
 )

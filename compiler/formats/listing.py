@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ class Listing:
         layer_sizes: number of comparators in each layer; None: a flat list, to be relayered.
         n: number of wires, where the text states it.
         index_base: what the format counts wires from, 0 or 1; None: it does not define it.
-        name: what the text calls the network, where it may have several.
+        name: of the network, in a text that may have several.
         shape: how its comparators are written.
         label: its name with the words before it, "#" in the place of numbers.
         fault: why these comparators are no network; "": they are one.
@@ -39,7 +40,7 @@ class Listing:
     layer_sizes: Sequence[int] | None = None
     n: int | None = None
     index_base: int | None = None
-    name: str = ""
+    name: str = "network"
     shape: str = ""
     label: str = ""
     fault: str = ""
@@ -49,6 +50,9 @@ class Listing:
         """Return the listing of rows (layer, lo, hi) in any order; layer numbers may begin at any integer."""
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         return cls(rows[:, 1:], np.unique(rows[:, 0], return_counts=True)[1].tolist(), n, index_base)
+
+
+Parse: TypeAlias = Callable[[str], Listing | list[Listing]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Format:
     holds_layers: bool = False
     holds_wires: bool = False
     recognises: Callable[[str], bool] = lambda text: False
-    parse: Callable[[str], Listing | list[Listing]] | None = None
+    parse: Parse | None = None
     write: Callable[[Network], str] | None = None
 
 
@@ -92,90 +96,68 @@ def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
     """
     if listing.fault:
         raise NetworkError(listing.fault)
-    base = _stated_base(listing, index_base)
-    wires = _stated_wires(listing, n)
-    pairs = listing.comparators
+    base, wires, pairs = _stated_base(listing, index_base), _stated_wires(listing, n), listing.comparators
+    low, high = (int(pairs.min()), int(pairs.max())) if len(pairs) else (0, 0)
     if wires is None and not len(pairs):
         raise NetworkError(f"no comparator and no number of wires: state {argument('n')}")
-    if base is None:
-        _refuse_doubtful_base(pairs, wires)
+    if wires in (None, high) and base is None and low > 0:
+        raise NetworkError(
+            f"no comparator touches wire 0: say whether wires are counted from 1, with "
+            f"{argument('index_base', 1)}, or from 0, with {argument('index_base', 0)} and {argument('n')} "
+            f"above {high}"
+        )
     first = base or 0
-    if wires is None:
-        wires = int(pairs.max()) - first + 1
-        check_wires(max(wires, 1))
-        _refuse_outside(pairs, first, wires)
-        _refuse_unused(pairs, first, wires)
-    _refuse_outside(pairs, first, wires)
+    last = first + (check_wires(max(high - first + 1, 1)) if wires is None else wires) - 1
+    outside = np.flatnonzero(((pairs < first) | (pairs > last)).any(axis=1))
+    if len(outside):
+        pair = tuple(pairs[outside[0]].tolist())
+        raise NetworkError(f"comparator {pair} has a wire outside {first} … {last} (n = {last - first + 1})")
+    uses = np.bincount(pairs.ravel() - first, minlength=last - first + 1)
+    if wires is None and not uses.all():
+        unused = (np.flatnonzero(uses == 0) + first).tolist()
+        named = ", ".join(map(str, unused[:MOST_NAMED])) + (", …" if len(unused) > MOST_NAMED else "")
+        raise NetworkError(
+            f"no number of wires is stated, and of {first} … {last} no comparator touches {named}: state "
+            f"{argument('n')}"
+        )
     try:
         if listing.layer_sizes is None:
-            return Network.from_comparators(wires, pairs - first)
-        return Network(wires, pairs - first, np.cumsum([0, *listing.layer_sizes]))
+            return Network.from_comparators(last - first + 1, pairs - first)
+        return Network(last - first + 1, pairs - first, np.cumsum([0, *listing.layer_sizes]))
     except NetworkError as error:
         counted = " (wires counted from 0 here, from 1 there)" if first else ""
         raise NetworkError(f"{error}{counted}") from None
 
 
 def _stated_base(listing: Listing, index_base: int | None) -> int | None:
-    if index_base is not None and integer("index_base", index_base, NetworkError) not in (0, 1):
+    if index_base is None:
+        return listing.index_base
+    if integer("index_base", index_base, NetworkError) not in (0, 1):
         raise NetworkError(f"wires are counted from 0 or 1, got {argument('index_base', index_base)}")
-    if index_base is None or listing.index_base in (None, index_base):
-        return listing.index_base if index_base is None else index_base
-    raise NetworkError(
-        f"this format counts wires from {listing.index_base} by definition, which "
-        f"{argument('index_base', index_base)} contradicts: leave it out, or name another "
-        f"{argument('format')}"
-    )
+    if listing.index_base not in (None, index_base):
+        raise NetworkError(
+            f"this format counts wires from {listing.index_base} by definition, which "
+            f"{argument('index_base', index_base)} contradicts: leave it out, or name another "
+            f"{argument('format')}"
+        )
+    return index_base
 
 
 def _stated_wires(listing: Listing, n: int | None) -> int | None:
-    if listing.n is not None:
-        if n is not None and integer("n", n, NetworkError) != listing.n:
-            raise NetworkError(
-                f"the file says {count(listing.n, 'wire')}, {argument('n', n)} disagrees: correct it or "
-                "leave it out"
-            )
-        return check_wires(listing.n)
-    return None if n is None else check_wires(n)
-
-
-def _refuse_doubtful_base(pairs: Pairs, wires: int | None) -> None:
-    if not len(pairs) or pairs.min() < 1:
-        return
-    if wires is None:
+    if listing.n is None:
+        return None if n is None else check_wires(n)
+    wires = check_wires(listing.n)
+    if n is not None and integer("n", n, NetworkError) != wires:
         raise NetworkError(
-            "no comparator touches wire 0: say whether wires are counted from 1, with "
-            f"{argument('index_base', 1)}, or from 0, with {argument('index_base', 0)} and {argument('n')}"
+            f"the file says {count(wires, 'wire')}, {argument('n', n)} disagrees: correct it or leave it out"
         )
-    if pairs.max() == wires:
-        raise NetworkError(
-            f"no comparator touches wire 0 and one touches wire {wires}, of {count(wires, 'wire')}, which "
-            f"seem to be counted from 1; if so add {argument('index_base', 1)}"
-        )
-
-
-def _refuse_outside(pairs: Pairs, first: int, wires: int) -> None:
-    last = first + wires - 1
-    outside = np.flatnonzero(((pairs < first) | (pairs > last)).any(axis=1))
-    if len(outside):
-        pair = tuple(pairs[outside[0]].tolist())
-        raise NetworkError(f"comparator {pair} has a wire outside {first} … {last} (n = {wires})")
-
-
-def _refuse_unused(pairs: Pairs, first: int, wires: int) -> None:
-    unused = np.flatnonzero(np.bincount(pairs.ravel() - first, minlength=wires) == 0) + first
-    if len(unused):
-        named = ", ".join(map(str, unused[:MOST_NAMED].tolist()))
-        more = ", …" if len(unused) > MOST_NAMED else ""
-        raise NetworkError(
-            f"no number of wires is stated, and of {first} … {first + wires - 1} no comparator "
-            f"touches {named}{more}: state {argument('n')}"
-        )
+    return wires
 
 
 def quoted(value: object) -> str:
     """Return a JSON value, or one of Python, as a short text for a message, without control characters."""
     try:
         text = json.dumps(value, default=repr).replace("\x7f", "\\u007f")
-    except RecursionError:
-        return "something nested too deeply"
+    except (RecursionError, TypeError, ValueError):
+        return "something that is nested too deeply, or too long"
     return text if len(text) <= 60 else text[:57] + "…"

@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsc.compiler.families import family_network
-from nsc.compiler.formats.json_lists import are_integers, integers_array, json_object, layered, stated_wires
+from nsc.compiler.formats.json_lists import joined, json_object, rows_of, stated_wires
 from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.errors import NetworkError
@@ -29,8 +26,6 @@ NSC_FORMAT = "nsc-network/1"
 LONGEST_PLAIN = 1 << 16
 # Families' networks of more comparators than this are named: bitonic on 65,536 wires would be 9 MB of text.
 LONGEST_LISTED = 1 << 20
-# (k, 4) integers lo, hi, step, count: comparators (lo + i·step, hi + i·step) for i in 0 … count - 1.
-Progressions = npt.NDArray[np.int64]
 
 
 def _recognises(text: str) -> bool:
@@ -64,11 +59,7 @@ def progressions_of(pairs: list[list[int]]) -> Iterator[list[int]]:
     while start < len(pairs):
         (lo, hi), end = pairs[start], start + 1
         step = pairs[end][0] - lo if end < len(pairs) else 0
-        reach = 0
-        while step > 0 and end < len(pairs):
-            reach += step
-            if pairs[end] != [lo + reach, hi + reach]:
-                break
+        while step > 0 and pairs[end : end + 1] == [[lo + step * (end - start), hi + step * (end - start)]]:
             end += 1
         yield [lo, hi] if end == start + 1 else [lo, hi, step, end - start]
         start = end
@@ -78,23 +69,16 @@ def _parse(text: str) -> Listing:
     data = json_object(text)
     if data.get("format") != NSC_FORMAT:
         raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {quoted(data.get("format"))}')
-    n = stated_wires(data, "n")
-    check_wires(n)  # before any is expanded: n bounds a progression's length
-    layers = data.get("layers")
+    n = check_wires(stated_wires(data, "n"))
     if "family" in data:
-        if layers is not None:
+        if "layers" in data:
             raise NetworkError('the text has both "layers" and a "family": keep one of them')
         return _of_family(n, data["family"], data.get("sha256"))
-    if not isinstance(layers, list):
-        raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
-    if 4 not in {
-        len(item) for layer in layers if type(layer) is list for item in layer if type(item) is list
-    }:
-        return replace(layered(layers), n=n, index_base=0)
-    progressions, sizes = _progressions(n, layers)
-    if sum(sizes) > MAX_SIZE:
-        raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
-    return Listing(_expanded(progressions), sizes, n, index_base=0)
+    items, sizes = joined(data.get("layers"))
+    rows = rows_of(items, (2, 4))
+    if rows.shape[1] == 4:
+        rows, sizes = _expanded(n, rows, sizes)
+    return Listing(rows, sizes, n, index_base=0)
 
 
 def _of_family(n: int, family: object, digest: object) -> Listing:
@@ -102,7 +86,7 @@ def _of_family(n: int, family: object, digest: object) -> Listing:
     if not isinstance(family, str):
         raise NetworkError(f'"family" must be the name of a family, found {quoted(family)}')
     network = family_network(family, n)
-    if digest is not None and digest != network.digest:
+    if digest not in (None, network.digest):
         raise NetworkError(
             f"the file names {family} on {count(n, 'wire')} with the sha256 {quoted(digest)}, and this nsc's "
             f"network has {network.digest}: use the nsc that wrote it, or compile the package again"
@@ -111,39 +95,28 @@ def _of_family(n: int, family: object, digest: object) -> Listing:
     return Listing(network.comparators.astype(np.int64), sizes, n, index_base=0)
 
 
-def _progressions(n: int, layers: list[Any]) -> tuple[Progressions, list[int]]:
-    """Return the progressions of layers, and how many comparators each layer has."""
-    rows, sizes = list[list[int]](), list[int]()
-    for index, layer in enumerate(layers):
-        if not isinstance(layer, list):
-            raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")
-        size = 0
-        for item in layer:
-            if not isinstance(item, list) or len(item) not in (2, 4) or not are_integers([item]):
-                raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {quoted(item)}")
-            step, number = item[2:] or (1, 1)
-            if not (1 <= number <= n and 1 <= step <= n):
-                raise NetworkError(
-                    f"layer {index}: a progression is [lo, hi, step, count], found {quoted(item)}"
-                )
-            size += number
-            if size > n:
-                raise NetworkError(
-                    f"layer {index} has more comparators than the {count(n, 'wire')}, at {quoted(item)}"
-                )
-            rows.append([*item[:2], step, number])
-        sizes.append(size)
-    return integers_array(rows, 4), sizes
+def _expanded(n: int, progressions: Pairs, sizes: list[int]) -> tuple[Pairs, list[int]]:
+    """Return the comparators that progressions stand for, and how many each layer has.
 
-
-def _expanded(progressions: Progressions) -> Pairs:
-    """Return the comparators of progressions."""
+    Args:
+        n: number of wires; it bounds what a short text may stand for.
+        progressions: (k, 4) integers lo, hi, step, count, for (lo + i·step, hi + i·step), i in 0 … count - 1.
+        sizes: number of progressions in each layer.
+    """
+    wrong = np.flatnonzero(((progressions[:, 2:] < 1) | (progressions[:, 2:] > n)).any(axis=1))
+    if len(wrong):
+        found = quoted(progressions[wrong[0]].tolist())
+        raise NetworkError(f"a progression is [lo, hi, step, count], step and count 1 … {n}, found {found}")
     counts = progressions[:, 3]
-    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    place *= np.repeat(progressions[:, 2], counts)
-    pairs: Pairs = np.repeat(progressions[:, :2], counts, axis=0)
-    pairs += place[:, None]
-    return pairs
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    layer_sizes = np.diff(ends[np.cumsum([0, *sizes])])
+    if layer_sizes.max() > n:
+        layer = int(layer_sizes.argmax())
+        raise NetworkError(f"layer {layer} has more comparators than the {count(n, 'wire')}")
+    if ends[-1] > MAX_SIZE:
+        raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
+    steps = (np.arange(ends[-1]) - np.repeat(ends[:-1], counts)) * np.repeat(progressions[:, 2], counts)
+    return np.repeat(progressions[:, :2], counts, axis=0) + steps[:, None], layer_sizes.tolist()
 
 
 FORMAT = Format(

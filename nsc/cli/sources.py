@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from nsc.compiler.describe import describe, is_family
 from nsc.compiler.families import FAMILIES, KINDS, known_networks, selected
-from nsc.compiler.formats import Networks, read_networks, read_stream, readable
+from nsc.compiler.formats import read_network, read_networks, readable
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.request import Request
@@ -64,23 +64,14 @@ class Source:
         if self.name != STANDARD:
             return describe(self.name, self.n, self.format, self.index_base, progress, self.member)
         progress.phase("read")
-        return read_stream(
-            _standard_input(),
-            "standard input",
-            self.n,
-            format=self.format,
-            index_base=self.index_base,
-            name=self.member,
-        )
+        base, name = self.index_base, self.member
+        return read_network(_standard_input(), self.n, format=self.format, index_base=base, name=name)
 
-    def networks(self, progress: Progress) -> Networks:
+    def networks(self, progress: Progress) -> dict[str, Network | NetworkError]:
         """Return all networks of the file by their names, an error for one that cannot be read."""
         progress.phase("read")
-        if self.name == STANDARD:
-            opened, file = _standard_input(), "standard input"
-        else:
-            opened, file = None, self.name
-        return read_networks(file, opened, format=self.format, index_base=self.index_base)
+        file = _standard_input() if self.name == STANDARD else Path(self.name)
+        return read_networks(file, format=self.format, index_base=self.index_base)
 
     def request(self, progress: Progress, **settings: Any) -> Request:
         """Return a request to compile the network; standard input is read here."""

@@ -63,7 +63,7 @@ def test_every_command_takes_a_network_in_every_way(name):
         ((), "give a network: a family with --n N, a known network, a network file, or - for standard input"),
         (("best",), "family best needs --n, the number of wires"),
         (("best", "--net", "best", "--n", 4), "the network is named twice, best and --net best"),
-        (("missing.json",), "cannot read the network file missing.json"),
+        (("missing.json",), "cannot read missing.json"),
         (("bitonc", 8), "nor a network file: did you mean bitonic?"),
         (("sort_16_60_11",), "no sort_16_60_11: on 16 wires there are sort_16_60_10, sort_16_61_9"),
         (("sort_16_60_10", "--n", 4), "sort_16_60_10 has 16 wires, --n 4 disagrees"),

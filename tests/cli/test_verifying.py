@@ -54,7 +54,7 @@ def test_verify_judges_each_network_of_a_file():
     path = Path("sorters.c")
     path.write_text(SEVERAL, encoding="utf-8")
     message = check_refused(["verify", "sorters.c"])
-    assert "3 networks in one file, sort2 (2 wires, 1 comparator), sort3" in message
+    assert "3 networks in one file, sort2 (2 wires, 1 comparator, 1 layer), sort3" in message
     assert "choose one by --n" in check_refused(["verify", "sorters.c", "--n", 3])
     assert call("verify", "sorters.c", "--n", 2)[0].startswith("sorts: 2 wires")
     assert call("verify", "sorters.c", "--name", "sort3")[0].startswith("sorts: 3 wires")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import networks
 
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import FORMATS, parse_network, read_stream, readable, write_network
+from nsc.compiler.formats import FORMATS, parse_network, read_network, readable, write_network
 from nsc.compiler.network import Network
 from nsc.compiler.passes import relayer
 from nsc.errors import NetworkError
@@ -66,7 +66,7 @@ def check(text, n=None, format=None, index_base=None):
 @given(
     st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=20).map("".join),
     st.none() | st.integers(-1, 9),
-    st.none() | st.sampled_from(readable()),
+    st.none() | st.sampled_from([*readable()]),
     st.sampled_from([None, 0, 1]),
 )
 def test_words_of_all_formats_in_any_order(text, n, format, index_base):
@@ -91,7 +91,7 @@ def test_damaged_files(name, network, seed):
 @given(st.binary(max_size=60), st.sampled_from([None, *readable()]))
 def test_random_bytes(content, format):
     try:
-        network = read_stream(io.BytesIO(content), "bytes", 4, format=format)
+        network = read_network(io.BytesIO(content), 4, format=format)
     except NetworkError:
         return
     assert network.n == 4

@@ -197,7 +197,7 @@ int main(void) {{ init(0, 1); return run(2, 3); }}
 def test_one_of_several_networks_is_chosen(tmp_path):
     path = tmp_path / "sorters.c"
     path.write_text(SEVERAL, encoding="utf-8")
-    shown = r"5 networks in one file, sort2 \(2 wires, 1 comparator\), sort4 .*line 7 \(cannot"
+    shown = r"5 networks in one file, sort2 \(2 wires, 1 comparator, 1 layer\), sort4 .*line 7 \(cannot"
     for n in (None, 4, 9):
         with pytest.raises(NetworkError, match=shown):
             read_network(path, n)
@@ -205,7 +205,7 @@ def test_one_of_several_networks_is_chosen(tmp_path):
     assert read_network(path, 2).size == 1
     with pytest.raises(NetworkError, match='no network "sort9": 5 networks'):
         read_network(path, name="sort9")
-    found = read_networks(str(path))
+    found = read_networks(path)
     assert [getattr(network, "size", None) for network in found.values()] == [1, 5, 6, None, None]
     assert 'line 7: found "if (x)' in str([*found.values()][-1])
 

@@ -136,8 +136,8 @@ def flat(n, pairs):
         (nsc(True, []), "integer; found true"),
         (nsc("2", []), "integer"),
         (nsc(2, {}), "layers"),
-        (nsc(2, [[], "x"]), "layer 1.*x"),
-        (nsc(2, [[3]]), "layer 0.*3"),
+        (nsc(2, [[], "x"]), "layers are lists.*x"),
+        (nsc(2, [[3]]), "comparator 1.*3"),
         (nsc(2, [[[0, 1, 1]]]), r"\[0, 1, 1\]"),
         (nsc(2, [[[0, 1.0]]]), r"\[0, 1\.0\]"),
         (nsc(2, [[[False, True]]]), "false, true"),
@@ -152,8 +152,8 @@ def flat(n, pairs):
         (nsc(4, [[[0, 1], [0, 1, 1, 4]]]), "more comparators than the 4 wires"),
         ('{"nw":[]}', r"\"N\".*missing"),
         ('{"N":4,"other":{"nw":[]}}', "nw"),
-        (flat(2, [[0, 1, 2]]), r"\"nw\""),
-        (flat(2, [[0, True]]), r"\"nw\""),
+        (flat(2, [[0, 1, 2]]), r"comparator 1 .*\[0, 1, 2\]"),
+        (flat(2, [[0, 1], [0, True]]), r"comparator 2 .*\[0, true\]"),
         (flat(2, {"0": 1}), r"\"nw\""),
         ("[[0,1],[1,1]]", r"\(1, 1\), number 2, joins a wire to itself"),
         ("[[0,1],2]", "line 1: found .2..: expected nothing but comparators"),
@@ -173,7 +173,7 @@ def flat(n, pairs):
         ("SWAP(0,1);\nif (x) SWAP(1,2);", "line 2.*if"),
         ("SWAP(0,1);\n\n/* SWAP(1,2);", "line 3: the comment /. has no end"),
         ("layer,lo,hi\n0,0,1\n0,1,2", r"\(1, 2\) in layer 0 touches wire 1 a second time"),
-        ("layer,lo,hi\n0,0,1\n1,1", "line 3 has 2 values, the header 3"),
+        ("layer,lo,hi\n0,0,1\n1,1", "line 3: expected as many values as the header has.*1.,.*1"),
         ("layer,lo,hi\n0,0,1.0", r"line 2.*1\.0"),
         ("layer,lo,hi,lo\n0,0,1,0", "once each"),
         ('layer,lo,hi\n0,"0,1', "line 2"),
@@ -188,9 +188,9 @@ def flat(n, pairs):
         ("digraph {n=x; a [lo=0,hi=1]}", "n must be an integer"),
         ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]}", "both touch wire 0 and no edge"),
         ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]; a -> b -> a}", "no cycle"),
-        ("digraph {a [lo=0,hi=1,layer=1]; b [lo=0,hi=1,layer=1]; a -> b}", "leads to no later layer"),
+        ("digraph {a [lo=0,hi=1,layer=1]; b [lo=0,hi=1,layer=1]; a -> b}", "wire 0 a second time"),
         ("digraph {}\ndigraph {}", "line 1: expected"),
-        ("<graphml/>", "namespace"),
+        ("<graphml/>", "not valid GraphML"),
         ("<!DOCTYPE x><graphml/>", "<!DOCTYPE has no place"),
         (GRAPHML % "<graph", "not valid GraphML"),
         (GRAPHML % '<graph edgedefault="directed"><node id="a"/></graph>', "node .a.: lo"),
@@ -198,10 +198,13 @@ def flat(n, pairs):
         (GRAPHML % '<graph edgedefault="directed"/>', "state n"),
         ("{'N':4,'nw':[(0,2),(1,3", "no whole line"),
         ("x\n{'N':4,'L':2,'nw':[(0,2),(1,3]}", "line 2"),
-        ("{'N':4,'L':2,'nw':(0,2)}", "line 1: .nw., item 0: a comparator is"),
-        ("{'N':x,'nw':[(0,2)]}", "line 1: 'N'"),
+        ("{'N':4,'L':2,'nw':(0,2)}", "line 1: comparator 1 must be .lo, hi., found 0"),
+        ("{'N':x,'nw':[(0,2)]}", "line 1: not valid JSON"),
         ('{"N":4,"nw":[[0,2]],"nw":[[0,1]]}', 'the key "nw" is stated twice'),
-        ("{'N':4,'nw':[(0,2)]}\n{'N':5,'nw':[(0,2)]}", "several networks in one file, of 4 and 5 wires"),
+        (
+            "{'N':4,'nw':[(0,2)]}\n{'N':5,'nw':[(0,2)]}",
+            r"2 networks in one file, line 1 \(4 wires, 1 comparator, 1 layer\), line 2 \(5",
+        ),
     ],
 )
 def test_bad_files_are_refused_with_their_fault(text, message, tmp_path):
@@ -241,8 +244,11 @@ def test_a_folder_names_the_network_in_it(tmp_path):
 def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     (tmp_path / "utf16").write_text("[(0,1)]", encoding="utf-16")
-    for path in (tmp_path, tmp_path / "missing.json", tmp_path / "binary", tmp_path / "utf16"):
-        with pytest.raises(NetworkError, match="cannot read the network file"):
+    for path in (tmp_path, tmp_path / "missing.json"):
+        with pytest.raises(NetworkError, match=f"cannot read {path}: "):
+            read_network(path)
+    for path in (tmp_path / "binary", tmp_path / "utf16"):
+        with pytest.raises(NetworkError, match=f"{path}: line 1: found "):
             read_network(path)
 
 
