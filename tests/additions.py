@@ -190,7 +190,7 @@ FORMAT = Format(
 )
 '''),
         "compiler/formats/files.py": both(
-            after("lists, nsc_json, table", ", toy"),
+            after("json_lists, lists, table", ", toy"),
             after("FORMATS: dict[str, Format] = {\n", '    "toy": toy.FORMAT,\n'),
         ),
     },

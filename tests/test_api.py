@@ -69,7 +69,7 @@ def test_every_call_takes_the_name_of_a_family():
         ([(1, 2)], None, "index_base=1, or from 0, with index_base=0 and n"),
         ([(0, 2)], None, "no comparator touches 1: state n"),
         ([(0, 1)], 1, r"\(0, 1\) has a wire outside 0 … 0"),
-        ([(0, 1.5)], 2, r"a comparator is \[lo, hi\], found"),
+        ([(0, 1.5)], 2, r"comparator 1 must be \[lo, hi\], found"),
         ([[(0, 1), (1, 2)]], 3, "a second time"),
         (7, 2, "a list of comparators .*, got int"),
         (NETWORK, 3, "4 wires, n=3 disagrees"),

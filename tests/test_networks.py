@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import nsc
@@ -20,6 +21,17 @@ def test_a_network_is_what_its_name_says(tmp_path):
     for name in ("bitonic", "no_such", 4):
         with pytest.raises(NetworkError):
             nsc.network(name)
+
+
+@pytest.mark.parametrize("what", ["itself", "deep", "a number", "bytes"])
+def test_lists_that_are_no_comparators_are_refused(what):
+    itself, deep = [], [[0, 1]]
+    itself.append(itself)
+    for _ in range(5_000):
+        deep = [deep]
+    found = {"itself": itself, "deep": deep, "a number": np.array(5), "bytes": [[b"a", b"b"]]}
+    with pytest.raises(NetworkError, match=r"\[lo, hi\], found"):
+        nsc.network(found[what])
 
 
 def test_a_smaller_network_has_the_property():

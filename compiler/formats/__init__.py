@@ -6,10 +6,9 @@ network are passed over in every format, and further comments in all formats but
 `listing.settle` decides, once for all formats, what a text leaves open. If a text can be read in two ways,
 that is an error, which names the option that decides.
 
-- *Counting from 0 or 1.* nsc, dot and graphml count wires from 0 and knuth and table from 1, by
-  definition; stating another base for these is an error. The others are read from 0, except that a
-  text in which wire 0 is never used is an error if wire n is used, or if n is stated nowhere: state
-  an index base of 0 or 1.
+- *Counting from 0 or 1.* nsc, dot and graphml count wires from 0 and knuth and table from 1, by definition;
+  stating another base for these is an error. The others are read from 0. A text in which wire 0 is never used
+  is an error if wire n is used, or if n is stated nowhere: state an index base of 0 or 1.
 - *Number of wires.* n stated twice must agree. If it is stated nowhere, it is the highest wire plus one,
   provided that all wires up to that one are used; else an error lists the unused ones. Wires above the
   highest used one cannot be seen: state n.
@@ -17,13 +16,12 @@ that is an error, which names the option that decides.
   wire twice is a whole network and an error. Newlines alone divide no layers.
 - *Several networks.* Functions and lists with names are networks of their own. A name or n chooses one; a
   body or a list with anything else in it is an error.
-- *Flat or layered.* Lists go by their nesting. Flat lists are relayered: each comparator as early
-  as it can be. An empty list is an error unless n is stated.
+- *Flat or layered.* Lists go by their nesting. Flat lists are relayered: each comparator as early as it can
+  be. An empty list is an error unless n is stated.
 - *Reversed comparators* (lo > hi) leave the minimum on the higher wire, in every format.
 - *A wire twice in a layer*, and lo = hi, are errors.
-- *Progressions* in nsc-network/1 stand for as many comparators as they say: 20 kB may be a network of half a
-  million comparators, and take its memory. So does a family's name in the place of layers, whose network is
-  built anew and must have the digest beside it.
+- *Progressions* in nsc-network/1, and families in the place of layers, stand for as many comparators as they
+  say: 20 kB may be a network of half a million, and take its memory.
 """
 
 from nsc.compiler.diagram import notebook_svg
@@ -40,8 +38,7 @@ from nsc.compiler.formats.files import (
     write_network,
 )
 from nsc.compiler.formats.graphs import graph_of, network_of_graph
-from nsc.compiler.formats.json_lists import network_of_lists
-from nsc.compiler.formats.nsc_json import LONGEST_LISTED, LONGEST_PLAIN, named
+from nsc.compiler.formats.json_lists import LONGEST_LISTED, LONGEST_PLAIN, named, network_of_lists
 
 __all__ = [
     "FORMATS",

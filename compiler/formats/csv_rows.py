@@ -21,8 +21,7 @@ _ROW = re.compile(",".join([r"\s*([0-9]{1,9})\s*"] * 3))
 
 
 def _recognises(text: str) -> bool:
-    header = text.lstrip()[:200].partition("\n")[0]
-    return {*COLUMNS} <= {word.strip(' "') for word in header.split(",")}
+    return {*COLUMNS} <= {word.strip(' "') for word in text.lstrip()[:200].partition("\n")[0].split(",")}
 
 
 def _parse(text: str) -> Listing:

@@ -10,27 +10,25 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, TypeVar
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
 from nsc.arguments import is_name
 from nsc.atomic import write_whole
 from nsc.compiler.diagram import svg, tikz
-from nsc.compiler.formats import csv_rows, drawings, graphs, json_lists, lists, nsc_json, table
-from nsc.compiler.formats.listing import MOST_NAMED, Format, Listing, Parse, quoted, settle
+from nsc.compiler.formats import csv_rows, drawings, graphs, json_lists, lists, table
+from nsc.compiler.formats.listing import MOST_NAMED, Format, Listing, quoted, settle
 from nsc.compiler.network import Network
 from nsc.contract.manifest import NETWORK
 from nsc.errors import NetworkError
 from nsc.wording import argument, count, spelled
 
-# Networks by their names, and an error in the place of a network that cannot be read.
-Networks: TypeAlias = "dict[str, Network | NetworkError]"
 _Read = TypeVar("_Read")
 
 # In the order in which a text's format is looked for.
 FORMATS: dict[str, Format] = {
-    "nsc": nsc_json.FORMAT,
+    "nsc": json_lists.NSC,
     "sorterhunter": json_lists.SORTERHUNTER,
     "csv": csv_rows.FORMAT,
     "dot": graphs.DOT,
@@ -51,7 +49,7 @@ MOST_BYTES = 1 << 28
 _COMMENT = re.compile(r"\s*(?:#[ \t]*define\b(?:[^\\\n]|\\.)*|#[^\n]*|//[^\n]*|/\*.*?\*/)", re.DOTALL)
 
 
-def readable() -> dict[str, Parse]:
+def readable() -> dict[str, Callable[[str], Listing | list[Listing]]]:
     """Return the readers of formats, by the formats' names."""
     return {name: format_.parse for name, format_ in FORMATS.items() if format_.parse}
 
@@ -72,7 +70,7 @@ def read_network(
     """Read a network from a file.
 
     Args:
-        file: in UTF-8 or Latin-1; an open file is standard input.
+        file: a text in UTF-8, in any encoding where letters are in comments; an open file is standard input.
         n: number of wires, for formats that do not say it; must agree with those that do. Of several networks
             it chooses the one that has so many wires.
         format: a name in FORMATS; None: found from the content.
@@ -89,8 +87,8 @@ def read_network(
 
 def read_networks(
     file: Path | BinaryIO, *, format: str | None = None, index_base: int | None = None
-) -> Networks:
-    """Return all networks of a file by their names; arguments and errors are as in `read_network`."""
+) -> dict[str, Network | NetworkError]:
+    """Return all networks of a file by their names, an error for one that cannot be read."""
     with _text(file) as text:
         readings = _in_each_format(text, format, lambda listings: _settled(listings, index_base))
         if len(readings) == 1:
@@ -114,11 +112,7 @@ def _text(file: Path | BinaryIO) -> Iterator[str]:
         fault = f"it is a folder{package}" if isinstance(error, IsADirectoryError) else error
         raise NetworkError(f"cannot read {where}: {fault}") from None
     try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
-    try:
-        yield text
+        yield content.decode(errors="replace")  # letters of other encodings are in comments
     except NetworkError as error:
         raise NetworkError(f"{where}: {error}") from None
 
@@ -175,14 +169,14 @@ def _in_each_format(
     return results
 
 
-def _settled(listings: list[Listing], index_base: int | None) -> Networks:
+def _settled(listings: list[Listing], index_base: int | None) -> dict[str, Network | NetworkError]:
     """Return the networks of a text by their names.
 
     Program text has other calls and lists of numbers too. A way of writing counts if a network of more than
     one comparator is written so, or what could be a part of one. Lists whose labels differ by numbers alone
     count if one of them is a network.
     """
-    networks: Networks = {}
+    networks: dict[str, Network | NetworkError] = {}
     for listing in listings:
         try:
             networks[listing.name] = settle(listing, None, index_base)
@@ -274,11 +268,9 @@ def losses(network: Network, format: str) -> list[str]:
 
 
 def save(content: bytes, path: Path) -> None:
-    """Write a network file, or a picture of a network, whole or not at all; a file that is there is replaced.
+    """Write a network file, or a picture of a network, whole or not at all, in the place of an old file.
 
-    Args:
-        content: of the file.
-        path: the file; a link is followed, and a device or a pipe is written to as it is.
+    A link is followed. A device or a pipe is written to as it is.
 
     Raises:
         NetworkError: a file that cannot be written.

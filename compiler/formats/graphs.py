@@ -33,9 +33,6 @@ _IDS, _FACT = re.compile(_ID), re.compile(rf"({_ID})\s*=\s*({_ID})[\s;,]*")
 _STATEMENT = re.compile(
     rf"({_ID}(?:\s*->\s*{_ID})*)(?:\s*=\s*({_ID})|\s*\[\s*((?:{_ID}\s*=\s*{_ID}[\s;,]*)*)\])?[\s;,]*"
 )
-_DEFAULTS = ("node", "edge")
-
-_GRAPH = re.compile(r"<(?:[^\s<>/:]{1,40}:)?graph[\s/>]")
 
 
 def graph_of(network: Network) -> networkx.DiGraph:
@@ -125,21 +122,18 @@ def _takes_statement(graph: networkx.DiGraph, path: str, value: str | None, fact
     """Add a statement to a graph; return whether it is one that a comparator graph may have."""
     nodes = [word.strip('"') for word in _IDS.findall(path)]
     pairs = [(path, value)] if value else _FACT.findall(facts or "")
-    attributes = {key.strip('"'): _value(word.strip('"')) for key, word in pairs}
+    words = [(key.strip('"'), word.strip('"')) for key, word in pairs]
+    attributes = {key: int(word) if re.fullmatch("[0-9]{1,9}", word) else word for key, word in words}
     if len(nodes) > 1:
         graph.add_edges_from(itertools.pairwise(nodes))
         return value is None
     if value is not None or path == "graph":
         graph.graph.update(attributes)
-    elif path not in _DEFAULTS:
+    elif path not in ("node", "edge"):
         if "lo" in graph.nodes.get(nodes[0], {}) or not {"lo", "hi"} <= attributes.keys():
             return False
         graph.add_nodes_from([(nodes[0], attributes)])
     return True
-
-
-def _value(text: str) -> int | str:
-    return int(text) if re.fullmatch("[0-9]{1,9}", text) else text
 
 
 def _write_dot(network: Network) -> str:
@@ -157,7 +151,7 @@ def _parse_graphml(text: str) -> Listing:
     # Entities that stand for entities make gigabytes of a few lines; a network needs none.
     if declared := re.search("<!(DOCTYPE|ENTITY)", text):
         raise NetworkError(f"{declared[0]} has no place in a network file: remove it")
-    if len(_GRAPH.findall(text)) > 1:
+    if len(re.findall(r"<(?:[^\s<>/:]{1,40}:)?graph[\s/>]", text)) > 1:
         raise NetworkError("several graphs: one network a file")
     import networkx
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +51,6 @@ class Listing:
         return cls(rows[:, 1:], np.unique(rows[:, 0], return_counts=True)[1].tolist(), n, index_base)
 
 
-Parse: TypeAlias = Callable[[str], Listing | list[Listing]]
-
-
 @dataclass(frozen=True)
 class Format:
     """A file format for networks.
@@ -65,8 +61,7 @@ class Format:
         holds_wires: whether the text states n.
         recognises: whether a text looks like this format; asked in the table's order.
         parse: returns the listing of a text, or one for each network that it has. The text is without
-            trailing space, with ``\\n`` as its newline.
-            None: the format is not read.
+            trailing space, with ``\\n`` as its newline. None: the format is not read.
         write: a network to its text. None: the format is not written.
     """
 
@@ -74,7 +69,7 @@ class Format:
     holds_layers: bool = False
     holds_wires: bool = False
     recognises: Callable[[str], bool] = lambda text: False
-    parse: Parse | None = None
+    parse: Callable[[str], Listing | list[Listing]] | None = None
     write: Callable[[Network], str] | None = None
 
 
@@ -112,9 +107,8 @@ def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
     if len(outside):
         pair = tuple(pairs[outside[0]].tolist())
         raise NetworkError(f"comparator {pair} has a wire outside {first} … {last} (n = {last - first + 1})")
-    uses = np.bincount(pairs.ravel() - first, minlength=last - first + 1)
-    if wires is None and not uses.all():
-        unused = (np.flatnonzero(uses == 0) + first).tolist()
+    unused = np.flatnonzero(np.bincount(pairs.ravel() - first, minlength=last - first + 1) == 0) + first
+    if wires is None and len(unused):
         named = ", ".join(map(str, unused[:MOST_NAMED])) + (", …" if len(unused) > MOST_NAMED else "")
         raise NetworkError(
             f"no number of wires is stated, and of {first} … {last} no comparator touches {named}: state "
@@ -136,9 +130,8 @@ def _stated_base(listing: Listing, index_base: int | None) -> int | None:
         raise NetworkError(f"wires are counted from 0 or 1, got {argument('index_base', index_base)}")
     if listing.index_base not in (None, index_base):
         raise NetworkError(
-            f"this format counts wires from {listing.index_base} by definition, which "
-            f"{argument('index_base', index_base)} contradicts: leave it out, or name another "
-            f"{argument('format')}"
+            f"this format counts wires from {listing.index_base} by definition: leave out "
+            f"{argument('index_base', index_base)}, or name another {argument('format')}"
         )
     return index_base
 
@@ -159,5 +152,5 @@ def quoted(value: object) -> str:
     try:
         text = json.dumps(value, default=repr).replace("\x7f", "\\u007f")
     except (RecursionError, TypeError, ValueError):
-        return "something that is nested too deeply, or too long"
+        return "something too deep or too long to show"
     return text if len(text) <= 60 else text[:57] + "…"

@@ -32,8 +32,8 @@ def test_commands_complete_networks_and_formats(name):
     assert offered("net", "") == [("plain", word) for word in FAMILIES]
     assert offered("net", "folder/x") == [("file", "folder/x")]
     assert offered("net", "sort_16") == [("plain", "sort_16_60_10"), ("plain", "sort_16_61_9")]
-    assert [value for _, value in offered("format", "")] == readable()
+    assert [value for _, value in offered("format", "")] == [*readable()]
     if "to" in params:
-        assert [value for _, value in offered("to", "")] == (DRAWN if name == "draw" else writable())
+        assert [value for _, value in offered("to", "")] == (DRAWN if name == "draw" else [*writable()])
     if "dtypes" in params:
         assert offered("dtypes", "float6") == [("plain", "float64")]

@@ -56,6 +56,11 @@ def test_verify_judges_each_network_of_a_file():
     message = check_refused(["verify", "sorters.c"])
     assert "3 networks in one file, sort2 (2 wires, 1 comparator, 1 layer), sort3" in message
     assert "choose one by --n" in check_refused(["verify", "sorters.c", "--n", 3])
+    for words in (["compile"], ["emit", "c"]):
+        message = check_refused([*words, "sorters.c"])
+        assert "nsc convert FILE --name NAME OUT.json" in " ".join(message.split())
+    call("convert", "sorters.c", "--name", "sort3", "out.json")
+    assert call("verify", "out.json")[0].startswith("sorts: 3 wires")
     assert call("verify", "sorters.c", "--n", 2)[0].startswith("sorts: 2 wires")
     assert call("verify", "sorters.c", "--name", "sort3")[0].startswith("sorts: 3 wires")
     out, _ = call("verify", "sorters.c", "--all", code=1)
@@ -212,10 +217,7 @@ def test_a_cut_log_is_noted_on_standard_error():
     Path("cut.log").write_text(f"{whole}{whole[:12]}", encoding="utf-8")
     out, err = call("verify", "cut.log")
     assert out.startswith("sorts: 2 wires")
-    assert err == (
-        "nsc: note: line 2 of the log is cut off before its network ends: the last whole network, of line 1, "
-        "is read\n"
-    )
+    assert err == "nsc: note: line 2 of the log is cut off: line 1 is read\n"
 
 
 def test_an_unproved_verdict_names_the_option_that_would_help():

@@ -221,6 +221,11 @@ def test_names_are_those_of_lists_or_of_what_is_around_them():
     assert parse_network(twice, name="f, line 2").comparators.tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
+def test_lists_that_are_no_networks_are_refused():
+    with pytest.raises(NetworkError, match="joins a wire to itself"):
+        parse_network("T[2] = [0, 0];\nT[3] = [0, 0, 1, 1];")
+
+
 def test_a_file_in_latin_1_is_read(tmp_path):
     path = tmp_path / "net.pm"
     path.write_bytes("# Juillé\nmy $net = [[0,2],[1,3],[0,1],[2,3],[1,2]];\n".encode("latin-1"))

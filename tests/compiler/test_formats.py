@@ -61,6 +61,7 @@ FOUR_AS = {
         "# mine\n4 5\n1 2 1 3 2 # from\n3 4 2 4 3 # to",
         '# mine\n{"N":4,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
         "# mine\n[[0,2],[1,3],[0,1],[2,3],[1,2]]",
+        "#define S(a) C(0,1); \\\n C(1,3);\n[(0,2),(1,3)]\n[(0,1),(2,3)]\n[(1,2)]",
         "# mine\nlayer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
         "// layer 0\ncas(0, 2)\ncas(1, 3) /* SWAP(0,1);\n */\ncas(0, 1), cas(2, 3) # 3\ncas(1, 2)",
         "#define min_max(a,b) swap(&d[a], &d[b])\nmin_max(0,2);min_max(1,3);\n"
@@ -89,7 +90,7 @@ def test_every_example_is_the_same_sorter():
 @given(networks(wires=(1, 24)))
 def test_progressions_are_read_back(network):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", -1)
+        patch.setattr("nsc.compiler.formats.json_lists.LONGEST_PLAIN", -1)
         assert parse_network(write_network(network)) == network
 
 
@@ -127,13 +128,13 @@ def flat(n, pairs):
         ("[(0,99999999999999999999)]", "line 1: found .*99999"),
         ("[(0,999999999)]", "1000000000"),
         ("{", "not valid JSON"),
-        ("{}", r"\"format\".*null"),
+        ("{}", r"\"n\".*null"),
         ('{"format":"nsc-network/2","n":2,"layers":[]}', "nsc-network/2"),
-        ('{"format":"nsc-network/1","layers":[]}', r"\"n\".*missing"),
+        ('{"format":"nsc-network/1","layers":[]}', r"\"n\".*null"),
         ('{"format":"nsc-network/1","n":2}', "layers"),
         (nsc(0, []), "1 <= n"),
         (nsc(10**12, []), "1 <= n"),
-        (nsc(True, []), "integer; found true"),
+        (nsc(True, []), "integer, found true"),
         (nsc("2", []), "integer"),
         (nsc(2, {}), "layers"),
         (nsc(2, [[], "x"]), "layers are lists.*x"),
@@ -150,7 +151,7 @@ def flat(n, pairs):
         (nsc(4, [[[0, 1, 2, 3]]]), "outside"),
         (nsc(4, [[[0, 1, 1, 2]]]), "wire 1 a second time"),
         (nsc(4, [[[0, 1], [0, 1, 1, 4]]]), "more comparators than the 4 wires"),
-        ('{"nw":[]}', r"\"N\".*missing"),
+        ('{"nw":[]}', r"\"N\".*null"),
         ('{"N":4,"other":{"nw":[]}}', "nw"),
         (flat(2, [[0, 1, 2]]), r"comparator 1 .*\[0, 1, 2\]"),
         (flat(2, [[0, 1], [0, True]]), r"comparator 2 .*\[0, true\]"),
@@ -300,8 +301,14 @@ def test_a_log_that_is_cut_in_the_middle_of_a_network_is_read_with_a_warning():
     """Wherever the log is cut, the lost network may be the better one."""
     record = LOG.splitlines()[1]
     for end in range(1, len(record)):
-        with pytest.warns(UserWarning, match="nsc: line 3 of the log is cut off .* of line 2, is read"):
+        with pytest.warns(UserWarning, match="nsc: line 3 of the log is cut off: line 2 is read"):
             assert parse_network(LOG + record[:end]).size == 5
+
+
+def test_a_log_has_a_network_for_each_number_of_wires():
+    three = "{'N':3,'nw':[(0,1),(1,2)]}\n{'N':3,'nw':[(0,1),(1,2),(0,1)]}\n"
+    assert parse_network(three + LOG, 3).size == parse_network(LOG + three, name="line 4").size == 3
+    assert parse_network(three + LOG, 4) == FOUR
 
 
 def test_a_log_that_is_whole_is_read_without_a_warning():
