@@ -149,7 +149,7 @@ def test_unknown_formats_list_the_known_ones():
         parse_network("[]", format="dott")
     with pytest.raises(NetworkError, match=f"no format 'dott' is written; known: {', '.join(writable())}$"):
         write_network(FOUR, "dott")
-    with pytest.raises(NetworkError, match=r"no format 'svg' is read; known: nsc, "):
+    with pytest.raises(NetworkError, match=r"no format 'svg' is read; known: .*nsc, "):
         parse_network("<svg/>", format="svg")
 
 
