@@ -1,46 +1,80 @@
 """Lists of comparators, and program text that has them: one reader for all brackets, separators and names.
 
-A network is what a bracket with a name holds, or a function's body, or the whole text. In a list nothing may
-stand beside the comparators; in a body nothing that could exchange values, such as a loop, a condition, a
-call or an assignment.
+A comparator is a bracket with two wires, perhaps with a name before it and words beside the wires: ``(0, 2)``,
+``[1:3]``, ``SWAP(p[1], p[2]);``, ``cas(v, 0, 2, less)``, ``greater(ref p0, ref p2)``. A bracket with an even
+number of wires is a list without brackets around comparators. A run is comparators of one shape with only
+separators and brackets between them. A network is a run that is alone in its region: in what a label names,
+in a function's body, or in the whole text. In a list nothing may stand beside the run; in a body nothing that
+could exchange values, such as a loop, a condition, a call or an assignment.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
-from nsc.compiler.formats.runs import BRACKETS, CONTROL, NAME, NAMES_A_LIST, PASSED, REACH, Run, runs_of
 from nsc.compiler.formats.table import without_comments
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
-_STRING = re.compile(r'"(?![A-Za-z_][\w.-]*")[^"\n]*"')
+_BRACKETS = dict(zip("[({<", "])}>", strict=True))
+_NAME = r"(?<![\w.>:$@])[A-Za-z_$@](?:[\w.$]|->|::){0,99}!?"
+_WORD = r"[&*]?[A-Za-z_](?:[\w.*]|->|::){0,99}(?<![0-9])"
+_WIRE = r"([0-9]{1,9})(?(index)\s*[\])])"
+_COMPARATOR = re.compile(
+    rf"(?:&?\[\s*_?\s*\]\s*)?(?:(?P<name>{_NAME})[ \t]*(?:\[\s*\]\s*){{0,2}})?(?P<bracket>(?(name)[\[({{<]|[\[({{]))\s*"
+    rf"(?P<before>(?:{_WORD}\s*,\s*){{0,9}})"
+    rf"(?P<wire>(?:(?:ref|mut|out|inout)\s+|[&*]\s*){{0,3}}(?:{_NAME}\s*(?P<index>[\[(])|[A-Za-z_]{{1,40}})?)\s*"
+    rf"{_WIRE}(\s*,|\s*:|\s)\s*(?P=wire)\s*{_WIRE}"
+    rf"((?:\s*,\s*[0-9]{{1,9}}\s*,\s*[0-9]{{1,9}})*)"
+    rf"((?:\s*,\s*{_WORD}){{0,9}})\s*,?\s*([\])}}>])"
+)
+# Words that say when or how often something is done.
+_CONTROL = re.compile(
+    r"(?<!#)\b(?:if|else|elif|elsif|elseif|unless|switch|case|select|when|match|for|foreach|forall|while|do|loop|repeat|"
+    r"until|goto)\b",
+    re.IGNORECASE,
+)
+# Names of what makes a list, not of functions.
+_LIST = re.compile(r"list|array|vec|seq|tuple|layer", re.IGNORECASE)
+# What may stand between comparators, each space as one.
+_LINK = re.compile(
+    r" ?(?:[,;]? ?[\])}] ?)*[,;]? ?(?:\[ ?\] ?,? ?)*"
+    r"(?:(?:&?(?:\w+!)?\[|(?:new )?[\w.:]{0,60}(?:[A-Z]|(?i:list|array|vec|seq|tuple|layer))[\w.:]{0,60}(?:<[\w:<>, ]{0,60}>)? ?\("
+    r"|\(|&?(?:\[ ?\w* ?\] ?)?(?:new )?[\w.:]{0,60}(?:<[\w:<>, ]{0,60}>)? ?(?:\[ ?\w* ?\] ?)*\{) ?)*(?i:call)?"
+)
 # The heads of functions in languages whose functions have no brackets.
 _HEAD = re.compile(
-    rf"(?<!end )\b(?:def|subroutine|function|procedure|sub|fun|func|fn|proc|task)\s+({NAME})", re.IGNORECASE
+    rf"(?<!end )\b(?:def|subroutine|function|procedure|sub|fun|func|fn|proc|task)\s+({_NAME})", re.IGNORECASE
 )
-_CALLED = re.compile(rf"({NAME})\s*(?:<[^<>;{{}}]{{0,99}}>\s*)?\(")
-_TYPE = r"(?:(?![0-9])(?:[\w.<>&* \t]|::|\[\s*\w*\s*\]){1,99})?"
+_CALLED = re.compile(rf"({_NAME})\s*(?:<[^<>;{{}}]{{0,99}}>\s*)?\(")
 _LABEL = re.compile(
     r"(?:(?<![\w.$@%])|(?<=[$@%]))([\w.$-]{1,99}(?:\[\s*\w+\s*\]|<\w+>){0,2})[\"']?(?:\[\s*\w*\s*\]){0,3}\s*"
-    rf"(?::[^=;{{}}:]{{0,99}}=|:=|=>|=|:)(?![=>:])\s*{_TYPE}\s*\Z"
+    r"(?::[^=;{}:]{0,99}=|:=|=>|=|:)(?![=>:])\s*((?:(?=[^\s0-9])(?:[\w.<>&*: \t]|\[\s*\w*\s*\]){1,99})?)\s*\Z"
 )
+_SEGMENT = re.compile(r"[;{}]")
+_BLANK = re.compile(r"[\s,;\])}]*")
+_ENDS = re.compile(r"[ \t]*(?:[;,\])}\n]|\Z)")
+_BEGINS = re.compile(r"(?:\A|[;{}\[(,:\n])\s*(?:call\s+)?\Z", re.IGNORECASE)
+_LAST = re.compile(r"([\w:]{1,99}(?:<\s*\w+\s*>)?)\s*\Z")
 _GUARD = re.compile(
-    r"\bif\b[^;{}]{0,200}[;{}]?[^;{}]{0,80}\b(?:return|abort|panic|throw|raise|exit|unreachable)\b!?[^;{}\n]{0,200}",
+    r"\bif\b[^;{}]{0,200}?(?:[;{}][^;{}]{0,80}?)?\b(?:return|abort|panic|throw|raise|exit|unreachable)\b!?[^;{}\n]{0,200}",
     re.IGNORECASE,
 )
 # What may exchange values: control, calls, and assignments to what is there already.
 _ACT = re.compile(
-    rf"{CONTROL.pattern}|\+\+|--|\breturn\b(?!\s*(?:[\w.*&]{{1,80}}(?:\[\s*\w+\s*\])?)?\s*(?:[;}}\n]|\Z))"
-    rf"|(?:\A|[;{{}}\n])[ \t]*((?:call\s+)?(?!return\b|\w*assert)(?:{NAME}(?:<[^<>;{{}}]{{0,99}}>)?\s*\("
+    rf"{_CONTROL.pattern}|\+\+|--|\breturn\b(?!\s*(?:[\w.*&]{{1,80}}(?:\[\s*\w+\s*\])?)?\s*(?:[;}}\n]|\Z))"
+    rf"|(?:\A|[;{{}}\n])[ \t]*((?:call\s+)?(?!return\b|\w*assert)(?:{_NAME}(?:<[^<>;{{}}]{{0,99}}>)?\s*\("
     r"(?![^\n;]*[\s)]::)|(?:[\w.\[\]()>*-]{1,80}\s*,\s*){0,9}[\w.\[\]()>*-]{1,80}\s*[-+*/|&^]?=(?!=)))",
     re.IGNORECASE,
 )
@@ -50,64 +84,100 @@ _EXCHANGE = re.compile(
     r"\s*\{\s*(\w{1,40})\s*=\s*\2\s*;\s*\2\s*=\s*\3\s*;\s*\3\s*=\s*\4\s*;\s*\}",
     re.IGNORECASE,
 )
-# Wires that names end with: p0, p1.
-_ENDING = re.compile(
-    rf"(?<=[(,])(\s*{PASSED}(?<!\w)([A-Za-z_]{{1,40}}))([0-9]{{1,9}})(\s*,\s*{PASSED}\2)([0-9]{{1,9}})(?=\s*[,)])"
-)
-# A comparator without brackets; and what may stand between those whose wires a colon or a comma divides.
-_PAIR = re.compile(r"([0-9]{1,9})[ \t]+([0-9]{1,9})")
-_BETWEEN = {":": re.compile(r"\s*(?:,\s*)?"), ",": re.compile(r"\s*;?\s*")}
+# Comparators without brackets, by what divides their wires.
+_BARE = {
+    ":": r"([0-9]{1,9})[ \t]*:[ \t]*([0-9]{1,9})",
+    ",": r"([0-9]{1,9})[ \t]*,[ \t]*([0-9]{1,9})(?![^\s;])",
+    "": r"([0-9]{1,9})[ \t]+([0-9]{1,9})",
+}
 # A line's beginning that numbers the layer that it has.
 _NUMBERED = re.compile(r"^[^\[({\n0-9]*([0-9]{1,9})[^\[({\n0-9=]*:[ \t]*(?=\[)", re.MULTILINE)
-# Texts that have networks and are not read.
+# Strings but those of one word, which may be a label.
+_STRING = re.compile(r'"(?![A-Za-z_][\w.-]*")[^"\n]*"')
+# Texts that have networks and are not read, by their beginnings.
 _CIRCUITS = {
     r"\A\s*<": "XML, such as SVG",
     r"\barchitecture\s+\w+\s+of\b|\bport\s+map\b": "VHDL",
     r"^\s*module\s+\w+\s*[#(]": "Verilog",
     r"\A\s*\{[0-9]+(,[0-9]+){6}\}\(\[": "a netlist of Cartesian genetic programming",
 }
-# Characters of a text in which it shows what it is.
 _BEGINNING = 1 << 16
-_BRACKET = re.compile(r"[\[({\])}]")
-_SEGMENT = re.compile(r"[;{}]")
-_LAST = re.compile(r"([\w:]{1,99}(?:<\s*\w+\s*>)?)\s*\Z")
-_BLANK = re.compile(r"[\s,;]*")
-_ENDS = re.compile(r"[ \t]*(?:[;,\])}\n]|\Z)")
-# Where a statement begins; and names of what makes a list, but not of functions, before a bracket.
-_BEGINS = re.compile(r"(?:\A|[;{}\[(,:\n])\s*(?:call\s+)?\Z", re.IGNORECASE)
-_BEFORE = re.compile(r"(\w*)!?\s*\Z")
-_WORD_ALONE = re.compile(r"\s*(?:[\w.:<>&*]|\[\s*\w*\s*\]){0,99}\s*")
+# How far before a bracket its label or its function's head may begin.
+_REACH = 800
+
+
+class _Shape(NamedTuple):
+    """What comparators have in common: the called name, a bracket, words and names beside wires."""
+
+    name: str
+    bracket: str
+    before: str
+    wire: str
+    divides: str
+    after: str
+
+    @property
+    def calls(self) -> bool:
+        return self.name != "" and self.bracket == "(" and not _LIST.search(self.name)
+
+    def example(self) -> str:
+        """Return a comparator."""
+        first, second = ("1", "2") if self.divides == ":" else ("0", "2")
+        closer = _BRACKETS.get(self.wire[-1:], "")
+        wires = f"{self.wire}{first}{closer}{self.divides}{self.wire}{second}{closer}"
+        return f"{self.name}{self.bracket}{self.before}{wires}{self.after}{_BRACKETS[self.bracket]}"
+
+
+@dataclass(eq=False)
+class _Bracket:
+    """A bracket that is no comparator: where it opens and closes (-1: nowhere), and the bracket around it.
+
+    The whole text is one too.
+    """
+
+    start: int
+    end: int
+    around: _Bracket | None
+
+
+class _List(NamedTuple):
+    """A list of comparators: its first wire, its place, the bracket around it, whether it has more than two wires."""
+
+    first: int
+    place: int
+    inside: _Bracket
+    is_flat: bool
 
 
 @dataclass
-class _Bracket:
-    """A bracket that no run has inside: where it opens and closes, and the bracket around it."""
+class _Run:
+    """Comparators of one shape with only separators and brackets between them: where, and in which lists."""
 
     start: int
-    around: _Bracket | None
-    end: int = -1
+    end: int
+    shape: _Shape
+    lists: list[_List]
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A run in its text.
+class _Region(NamedTuple):
+    """A part of a text that has one network.
 
     Attributes:
-        run: the run.
-        inside: the bracket around it.
-        after, until: where the run before it ends, and the run behind it starts.
+        start, end: of the region.
         path: names of what is around the network, and its own name; none: it is the whole text.
         label: the line before a list, with the list's name.
-        fault: why the run is no network; "": it is one.
+        is_list: whether it may have nothing but comparators.
     """
 
-    run: Run
-    inside: _Bracket | None
-    after: int
-    until: int
-    path: tuple[str, ...] = ()
-    label: str = ""
-    fault: str = ""
+    start: int
+    end: int
+    path: tuple[str, ...]
+    label: str
+    is_list: bool
+
+
+class _FaultError(Exception):
+    """A place of the text has something that no network has there."""
 
 
 def _parse(text: str) -> list[Listing]:
@@ -116,186 +186,239 @@ def _parse(text: str) -> list[Listing]:
         if re.search(pattern, bare[:_BEGINNING], re.IGNORECASE | re.MULTILINE):
             raise NetworkError(f"it looks like {kind}, which is not read")
     # Each of these becomes plain lists or calls; lines keep their numbers.
-    if "reater" in bare:
-        bare = _EXCHANGE.sub(r"\1;", bare)
-    if re.search("[A-Za-z_][0-9]{1,9}\\s*,", bare):
-        bare = _ENDING.sub(r"\1[\3]\4[\5]", bare)
-    begins = re.match(r"\s*[0-9]+[ \t]*([:,]?)", bare)
-    if begins and not begins[1]:
-        bare = _PAIR.sub(r"(\1,\2)", bare)
+    bare = _EXCHANGE.sub(r"\1;", bare)
+    if begins := re.match(r"\s*[0-9]+[ \t]*([:,]?)", bare):
+        bare = re.sub(_BARE[begins[1]], rf"(\1{begins[1] or ','}\2)", bare)
     if re.fullmatch(r"[\s\[\](){},]*\[[\s\[\](){},]*", bare):
         return [Listing(np.empty((0, 2), np.int64))]
     numbers = [int(match[1]) for match in _NUMBERED.finditer(bare)]
     if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2:
         bare = _NUMBERED.sub("", bare)
-    bare = _Text(bare)
-    places, heads = _places(bare, _BETWEEN.get(begins[1]) if begins else None)
-    places = [_named(bare, place, heads) for place in places]
-    if not places:
+    ends = [match.start() for match in re.finditer("\n", bare)]
+
+    def line(place: int) -> str:
+        return f"line {bisect_left(ends, place) + 1}"
+
+    def found(place: int) -> str:
+        return f"{line(place)}: found {quoted(bare[place : place + 40].partition(chr(10))[0])}"
+
+    runs, wires = _runs(bare)
+    if not runs:
         looks = ", it looks like program text" if re.search(r"[;{}]\s*$", bare, re.MULTILINE) else ""
-        start = len(text) - len(text.lstrip())
-        raise NetworkError(
-            f"{_found(_Text(text), start)}{looks}: comparators are (0,2), [0,2], 0:2 or SWAP(p[0], p[2])"
+        start = len(bare) - len(bare.lstrip())
+        raise NetworkError(f"{found(start)}{looks}: comparators are (0,2), [0,2], 0:2 or SWAP(p[0], p[2])")
+    heads = [*_HEAD.finditer(bare)]
+    paths, labels, faults = list[tuple[str, ...]](), list[str](), list[str]()
+    for before, run, behind in zip([None, *runs], runs, [*runs[1:], None], strict=False):
+        path, label, fault = (), "", ""
+        try:
+            region = _region(bare, run, heads)
+            path, label = region.path, region.label
+            _see_alone(bare, region, run, before.end if before else 0, behind.start if behind else len(bare))
+        except _FaultError as error:
+            place = _BLANK.match(bare, *error.args).end()
+            fault = f"{found(place)}: expected nothing but comparators such as {run.shape.example()}"
+        paths.append(path)
+        labels.append(label)
+        faults.append(fault)
+    lines = [line(run.start) for run in runs]
+    firsts = [run.lists[0].first for run in runs] + [len(wires)]
+    return [
+        _listing(run, np.array(wires[first:last], np.int64).reshape(-1, 2), name, label, fault, line)
+        for run, first, last, name, label, fault in zip(
+            runs, firsts, firsts[1:], _names(paths, lines), labels, faults, strict=False
         )
-    paths = [place.path or (_line(bare, place.run.start),) for place in places]
+    ]
+
+
+def _names(paths: list[tuple[str, ...]], lines: list[str]) -> list[str]:
+    """Return names of networks, all different, from the names around them and the lines where they begin."""
+    named = [path != () for path in paths]
+    paths = [path or (line,) for path, line in zip(paths, lines, strict=True)]
     while len(paths) > 1 and min(map(len, paths)) > 1 and len({path[-1] for path in paths}) == 1:
         paths = [path[:-1] for path in paths]
-    lines = [_line(bare, place.run.start) for place in places]
     uses = Counter(path[-1] for path in paths)
     names = [
-        f"{path[-1]}, {line}" if uses[path[-1]] > 1 and place.path else path[-1]
-        for path, line, place in zip(paths, lines, places, strict=True)
+        f"{path[-1]}, {line}" if uses[path[-1]] > 1 and is_named else path[-1]
+        for path, line, is_named in zip(paths, lines, named, strict=True)
     ]
     uses = Counter()
     for index, name in enumerate(names):
         uses[name] += 1
         names[index] = f"{name}, {uses[name]}" if uses[name] > 1 else name
-    return [_listing(bare, place, name) for place, name in zip(places, names, strict=True)]
+    return names
 
 
-class _Text(str):
-    """A text that finds its lines once."""
-
-    @cached_property
-    def ends(self) -> list[int]:
-        return [match.start() for match in re.finditer("\n", self)]
-
-
-class _FaultError(Exception):
-    """A place of the text has something that no network has there."""
-
-
-def _places(text: str, between: re.Pattern[str] | None) -> tuple[list[_Place], list[re.Match[str]]]:
-    """Return the runs of a text with the brackets around them, and the heads of functions."""
-    places, heads = list[_Place](), list[re.Match[str]]()
-    inside, place = None, 0
-    for run in [*runs_of(text, between), None]:
-        if run is not None and run.start < place:
-            continue
-        end = len(text) if run is None else run.start
-        heads += _HEAD.finditer(text, place, end)
-        for match in _BRACKET.finditer(text, place, end):
-            if match[0] in BRACKETS:
-                inside = _Bracket(match.start(), inside)
-            elif inside is not None:
-                if BRACKETS[text[inside.start]] == match[0]:
-                    inside.end = match.start()
+def _runs(text: str) -> tuple[list[_Run], array[int]]:
+    """Return the runs of a text, and the wires of all."""
+    runs, wires, place = list[_Run](), array("q"), 0
+    inside = whole = _Bracket(-1, len(text), None)
+    shape_of, gap_of = cache(_shape), cache(_gap)
+    for match in chain(_COMPARATOR.finditer(text), [re.compile(r"\Z").search(text)]):
+        start, end = match.span()
+        shape = more = None
+        if start < end:
+            *parts, lo, divides, hi, more, after, closer = match.groups()
+            shape = shape_of(*parts, divides, after, closer)
+            if shape is None or (more and (shape.wire or shape.divides != "," or shape.calls)):
+                continue
+        gap = text[place:start]
+        brackets, links = gap_of(gap)
+        for at, bracket in brackets:
+            if bracket in _BRACKETS:
+                inside = _Bracket(place + at, -1, inside)
+            elif inside is not whole:
+                if bracket == _BRACKETS[text[inside.start]]:
+                    inside.end = place + at
                 inside = inside.around
-        if run is not None:
-            places.append(_Place(run, inside, place, len(text)))
-            place = run.end
-    for earlier, later in enumerate(places[1:]):
-        places[earlier] = replace(places[earlier], until=later.run.start)
-    return places, heads
+        if shape is None:
+            break
+        place = end
+        if not runs or not links or shape != run.shape or (brackets and shape.calls and "}" in gap):
+            run = _Run(start, end, shape, [])
+            runs.append(run)
+        if brackets or more or not run.lists or run.lists[-1].is_flat:
+            run.lists.append(_List(len(wires), start, inside, more != ""))
+        wires.append(int(lo))
+        wires.append(int(hi))
+        if more:
+            wires.extend(map(int, more.replace(",", " ").split()))
+        run.end = end
+    return runs, wires
 
 
-def _named(text: _Text, place: _Place, heads: list[re.Match[str]]) -> _Place:
-    """Return a run with the names of what is around it, or with the fault that makes it no network."""
-    try:
-        path, label, inside = _name(text, place, heads)
-    except _FaultError as fault:
-        ((wrong,),) = (fault.args,)
-        wrong = _BLANK.match(text, wrong).end()  # type: ignore[union-attr]
-        example = _example(place.run.shape)
-        return replace(
-            place, fault=f"{_found(text, wrong)}: expected nothing but comparators such as {example}"
-        )
-    return replace(place, path=path, label=label, inside=inside)
+def _shape(
+    name: str | None,
+    bracket: str,
+    before: str,
+    wire: str,
+    _index: str | None,
+    divides: str,
+    after: str,
+    closer: str,
+) -> _Shape | None:
+    """Return the shape of a bracket with wires; None: it has no comparators."""
+    name = name or ""
+    is_index = bracket == "[" and name != "" and not name.endswith("!")
+    if _BRACKETS[bracket] != closer or is_index or _CONTROL.fullmatch(name):
+        return None
+    divides = divides.strip() or " "
+    return _Shape(
+        name, bracket, "".join(before.split()), " ".join(wire.split()), divides, "".join(after.split())
+    )
 
 
-def _name(
-    text: str, place: _Place, heads: list[re.Match[str]]
-) -> tuple[tuple[str, ...], str, _Bracket | None]:
-    run, bracket = place.run, place.inside
-    start, end, passed = run.start, run.end, ""
-    calls = run.shape[1] == "(" and run.shape[0] != "" and not NAMES_A_LIST.search(run.shape[0])
-    if calls and not _BEGINS.search(text[max(place.after, start - REACH) : start]):
-        raise _FaultError(max(place.after, text.rfind("\n", 0, start) + 1))
+def _gap(text: str) -> tuple[list[tuple[int, str]], bool]:
+    """Return the brackets of a gap between comparators, and whether it links them."""
+    brackets = [(match.start(), match[0]) for match in re.finditer(r"[\[({\])}]", text)]
+    opened = sum(bracket in _BRACKETS for _, bracket in brackets)
+    return brackets, 2 * opened == len(brackets) and _links(text)
+
+
+def _links(text: str) -> bool:
+    """Say whether a text has only separators and brackets, and names of lists."""
+    return (
+        len(text) < _REACH
+        and _CONTROL.search(text) is None
+        and _LINK.fullmatch(" ".join(text.split())) is not None
+    )
+
+
+def _region(text: str, run: _Run, heads: list[re.Match[str]]) -> _Region:
+    """Return the region of a run."""
+    start, end, inside, calls = run.start, run.end, run.lists[0].inside, run.shape.calls
+    within = False  # whether the place that is looked at is a bracket around the run
     while True:
-        low, high = (0, len(text)) if bracket is None else (bracket.start + 1, bracket.end)
-        near = _SEGMENT.split(text[max(low, start - REACH) : start])[-1]
-        own = _SEGMENT.split(text[max(low, start - 2 * REACH) : start])[-1] if passed == "{" else ""
-        called = _CALLED.search(own)
-        if calls and called is not None:
-            if CONTROL.search(own):
-                raise _FaultError(start - len(own.lstrip()))
-            return (*_around(text, bracket), called[1]), "", bracket
-        label = None if calls and not passed else _LABEL.search(near)
-        if label is not None:
-            word = _BEFORE.search(near)
-            if (
-                passed == "("
-                and word
-                and word[1]
-                and not (word[1][0].isupper() or NAMES_A_LIST.search(word[1]))
-            ):
-                raise _FaultError(start - len(near) + word.start())
-            if not _ENDS.match(text, end) and not (passed == "(" and text[end] == "."):
+        head = _SEGMENT.split(text[max(inside.start + 1, start - _REACH) : start])[-1]
+        if calls and text[start] == "{" and (called := _CALLED.search(head)):
+            if _CONTROL.search(head):
+                raise _FaultError(start - len(head.lstrip()))
+            return _Region(start + 1, end - 1, (*_around(text, inside), called[1]), "", is_list=False)
+        if (within or not calls) and (label := _LABEL.search(head)):
+            if not _ENDS.match(text, end) and not (text[start] == "(" and text[end] == "."):
                 raise _FaultError(end)
-            line = near.rstrip().rpartition("\n")[2]
-            return (*_around(text, bracket), label[1]), line, bracket
-        head = bisect_left(heads, start, key=lambda match: match.start()) - 1
-        if calls and passed != "{" and head >= 0 and heads[head].start() >= low:
-            following = heads[head + 1].start() if head + 1 < len(heads) else high
-            _see_idle(text, heads[head].end(), start, place.after, place.after)
-            _see_idle(text, end, min(high, following), place.until, end)
-            return (*_around(text, bracket), heads[head][1]), "", bracket
-        if bracket is not None and high < 0:
-            raise _FaultError(low - 1)
-        if calls:
-            _see_idle(text, low, start, place.after, place.after)
-            _see_idle(text, end, high, place.until, end)
-        elif not (_WORD_ALONE if passed else _BLANK).fullmatch(text, low, start):
-            raise _FaultError(low)
-        elif (rest := _BLANK.match(text, end, high)) is not None and rest.end() < high:
-            raise _FaultError(rest.end())
-        if bracket is None:
-            return (), "", None
-        start, end, passed, bracket = bracket.start, high + 1, text[bracket.start], bracket.around
+            path, line = (*_around(text, inside), label[1]), head.rstrip().rpartition("\n")[2]
+            return _Region(start - len(head) + label.start(2), end, path, line, is_list=True)
+        at = bisect_left(heads, start, key=lambda match: match.start())
+        if calls and at and heads[at - 1].start() > inside.start:
+            end = min(inside.end, heads[at].start()) if at < len(heads) else inside.end
+            path = (*_around(text, inside), heads[at - 1][1])
+            return _Region(heads[at - 1].end(), end, path, "", is_list=False)
+        if inside.end < 0:
+            raise _FaultError(inside.start)
+        if inside.around is None:
+            return _Region(0, len(text), (), "", is_list=not calls)
+        start, end, inside, within = inside.start, inside.end + 1, inside.around, True
 
 
-def _around(text: str, bracket: _Bracket | None) -> tuple[str, ...]:
+def _around(text: str, bracket: _Bracket) -> tuple[str, ...]:
     """Return the names of what is around a bracket, and of the bracket."""
-    names: list[str] = []
-    while bracket is not None:
-        own = _SEGMENT.split(text[max(0, bracket.start - REACH) : bracket.start])[-1]
-        match = _CALLED.search(own) or _LABEL.search(own) or _LAST.search(own)
-        names += [] if match is None else [match[1]]
-        bracket = bracket.around
-    return tuple(reversed(names))
+    if bracket.around is None:
+        return ()
+    own = _SEGMENT.split(text[max(0, bracket.start - _REACH) : bracket.start])[-1]
+    match = _CALLED.search(own) or _LABEL.search(own) or _LAST.search(own)
+    return (*_around(text, bracket.around), *([] if match is None else [match[1]]))
 
 
-def _see_idle(text: str, start: int, end: int, other: int, between: int) -> None:
-    """Raise _FaultError if a part of a function may exchange values, or if another run is in it."""
-    if start < other < end:
-        raise _FaultError(between)
-    act = _ACT.search(_GUARD.sub(lambda match: " " * len(match[0]), text[start:end]))
-    if act is not None:
-        raise _FaultError(start + act.start())
+def _see_alone(text: str, region: _Region, run: _Run, before: int, behind: int) -> None:
+    """Raise _FaultError if a region has more than a run, which may exchange values.
+
+    Args:
+        before, behind: end of the run before, and start of the run behind.
+    """
+    head, tail = text[region.start : run.start], text[run.end : region.end]
+    if run.end > region.end or behind < region.end:
+        raise _FaultError(min(run.end, region.end))
+    if before > region.start:
+        raise _FaultError(before)
+    if region.is_list:
+        depth = sum(map((head + tail).count, "[({")) - sum(map((head + tail).count, "])}"))
+        if not _links(head):
+            raise _FaultError(region.start)
+        if not _links(tail) or depth:
+            raise _FaultError(run.end)
+        return
+    for part, place in ((head, region.start), (tail, run.end)):
+        act = _ACT.search(_GUARD.sub(lambda match: " " * len(match[0]), part))
+        if act is not None:
+            raise _FaultError(place + act.start())
+    if not _BEGINS.search(head[-_REACH:]):
+        raise _FaultError(text.rfind("\n", region.start, run.start) + 1 or region.start)
+    if not _ENDS.match(tail):
+        raise _FaultError(run.end)
 
 
-def _listing(text: _Text, place: _Place, name: str) -> Listing:
+def _listing(
+    run: _Run, pairs: Pairs, name: str, label: str, fault: str, line: Callable[[int], str]
+) -> Listing:
     """Return the network of a run: one list, or a list for each layer."""
-    run, fault, layered = place.run, place.fault, len(place.run.sizes) > 1
-    twice = _with_a_wire_twice(run.comparators, run.sizes) if layered or run.flat else None
-    if run.nested:
+    is_flat = any(part.is_flat for part in run.lists)
+    sizes = list[int]()
+    starts = [part.first // 2 for part in run.lists]
+    for part, first, last in zip(run.lists, starts, [*starts[1:], starts[0] + len(pairs)], strict=True):
+        sizes += [1] * (last - first) if is_flat and not part.is_flat else [last - first]
+    is_layered = len(sizes) > 1
+    twice = _with_a_wire_twice(pairs, sizes) if is_layered or is_flat else None
+    brackets = [part.inside if is_flat else part.inside.around for part in run.lists]
+    if any(bracket is not brackets[0] for bracket in brackets):
         fault = (
-            fault
-            or f"{_line(text, run.start)}: lists nested deeper than layers are several networks: one a file"
+            fault or f"{line(run.start)}: lists nested deeper than layers are several networks: one a file"
         )
-    elif layered and twice is not None:
+    elif is_layered and twice is not None:
+        place = run.lists[min(twice[0], len(run.lists) - 1)].place
         fault = fault or (
-            f"{_line(text, run.places[twice[0]])} touches wire {twice[1]} twice, so it is a whole network "
+            f"{line(place)} touches wire {twice[1]} twice, so it is a whole network "
             "and no layer: if each list is a network, put one into a file of its own"
         )
-    elif run.flat and not layered and twice is None:
-        fault = (
-            fault or f"{_line(text, run.start)} has every number once: if it is a layer, write (0,1),(2,3)"
-        )
-        run = replace(run, comparators=run.comparators[:0])
-    base = 1 if run.shape[1:] == ("[", "", ":") else None
-    shape, label = run.shape.name or " ".join(run.shape), re.sub("[0-9]+", "#", place.label)
-    return Listing(run.comparators, run.sizes if layered else None, None, base, name, shape, label, fault)
+    elif is_flat and not is_layered and twice is None:
+        fault = fault or f"{line(run.start)} has every number once: if it is a layer, write (0,1),(2,3)"
+        pairs = pairs[:0]
+    shape = run.shape
+    base = 1 if (shape.bracket, shape.wire, shape.divides) == ("[", "", ":") else None
+    label = re.sub("[0-9]+", "#", label)
+    return Listing(
+        pairs, sizes if is_layered else None, None, base, name, shape.name or " ".join(shape), label, fault
+    )
 
 
 def _with_a_wire_twice(pairs: Pairs, sizes: list[int]) -> tuple[int, int] | None:
@@ -303,22 +426,6 @@ def _with_a_wire_twice(pairs: Pairs, sizes: list[int]) -> tuple[int, int] | None
     keys = np.sort(np.repeat(np.arange(len(sizes)), np.multiply(sizes, 2)) * 10**9 + pairs.ravel())
     again = np.flatnonzero(keys[1:] == keys[:-1])
     return divmod(int(keys[again[0]]), 10**9) if len(again) else None
-
-
-def _line(text: _Text, place: int) -> str:
-    return f"line {bisect_left(text.ends, place) + 1}"
-
-
-def _found(text: _Text, place: int) -> str:
-    return f"{_line(text, place)}: found {quoted(text[place : place + 40].partition(chr(10))[0])}"
-
-
-def _example(shape: tuple[str, str, str, str]) -> str:
-    """Return a comparator of a shape."""
-    name, bracket, wire, divides = shape
-    closer = BRACKETS.get(wire[-1:], "")
-    first, second = ("1", "2") if divides == ":" else ("0", "2")
-    return f"{name}{bracket}{wire}{first}{closer}{divides}{wire}{second}{closer}{BRACKETS[bracket]}"
 
 
 def _writer(pair: str, between: str, index_base: int = 0, line: str = "{}\n") -> Callable[[Network], str]:

@@ -219,7 +219,7 @@ def test_bad_files_are_refused_with_their_fault(text, message, tmp_path):
 
 @pytest.mark.parametrize("bad", ["[(0,1),(1,2)]", "[(0;1)]", "(0,1)"])
 def test_a_bad_line_is_named_by_its_number(bad):
-    text = "\n".join(["[(0,1)]", "[]", "", " [ (0, 2) , [1,3] ], ", "[(0,1),]"] * 20)
+    text = "\n".join(["[(0,1)]", "[]", "", " [ (0, 2) , (1,3) ], ", "[(0,1),]"] * 20)
     assert parse_network(text, 4).size == 80
     with pytest.raises(NetworkError, match=r"line 101[: ]"):
         parse_network(f"{text}\n{bad}\n[(0,1)]", 4)
