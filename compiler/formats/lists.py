@@ -1,11 +1,11 @@
 """Lists of comparators, and program text that has them: one reader for all brackets, separators and names.
 
 A comparator is a bracket with two wires, perhaps with a name before it and words beside the wires: ``(0, 2)``,
-``[1:3]``, ``SWAP(p[1], p[2]);``, ``cas(v, 0, 2, less)``, ``greater(ref p0, ref p2)``. A bracket with an even
-number of wires is a list without brackets around comparators. A run is comparators of one shape with only
-separators and brackets between them. A network is a run that is alone in its region: in what a label names,
-in a function's body, or in the whole text. In a list nothing may stand beside the run; in a body nothing that
-could exchange values, such as a loop, a condition, a call or an assignment.
+``[1:3]``, ``SWAP(p[0], p[2]);``, ``cas(v, 0, 2, less)``, ``greater(ref p0, ref p2)``. A bracket with more wires
+is a list without brackets around comparators. A run is comparators of one shape with only separators and
+brackets between them. A network is a run that is alone in its region: what a label names, a function's body,
+or the whole text. In a list nothing may stand beside the run; in a body nothing that could exchange values,
+such as a loop, a condition, a call or an assignment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -32,43 +32,48 @@ _NAME = r"(?<![\w.>:$@])[A-Za-z_$@](?:[\w.$]|->|::){0,99}!?"
 _WORD = r"[&*]?[A-Za-z_](?:[\w.*]|->|::){0,99}(?<![0-9])"
 _WIRE = r"([0-9]{1,9})(?(index)\s*[\])])"
 _COMPARATOR = re.compile(
-    rf"(?:&?\[\s*_?\s*\]\s*)?(?:(?P<name>{_NAME})[ \t]*(?:\[\s*\]\s*){{0,2}})?(?P<bracket>(?(name)[\[({{<]|[\[({{]))\s*"
-    rf"(?P<before>(?:{_WORD}\s*,\s*){{0,9}})"
+    # A type or a name, and a bracket: SWAP(, &[_]usize{, integer_sequence<.
+    rf"(?:&?\[\s*_?\s*\]\s*)?(?:(?P<name>{_NAME})[ \t]*(?:\[\s*\]\s*){{0,2}})?((?(name)[\[({{<]|[\[({{]))\s*"
+    # Words before the wires, and what is before each wire's number: base,; ref p; data[.
+    rf"((?:{_WORD}\s*,\s*){{0,9}})"
     rf"(?P<wire>(?:(?:ref|mut|out|inout)\s+|[&*]\s*){{0,3}}(?:{_NAME}\s*(?P<index>[\[(])|[A-Za-z_]{{1,40}})?)\s*"
-    rf"{_WIRE}(\s*,|\s*:|\s)\s*(?P=wire)\s*{_WIRE}"
-    rf"((?:\s*,\s*[0-9]{{1,9}}\s*,\s*[0-9]{{1,9}})*)"
+    # The wires, two or more; words behind them.
+    rf"{_WIRE}(\s*,|\s*:|\s)\s*(?P=wire)\s*{_WIRE}((?:\s*,\s*[0-9]{{1,9}}\s*,\s*[0-9]{{1,9}})*)"
     rf"((?:\s*,\s*{_WORD}){{0,9}})\s*,?\s*([\])}}>])"
 )
 # Words that say when or how often something is done.
 _CONTROL = re.compile(
-    r"(?<!#)\b(?:if|else|elif|elsif|elseif|unless|switch|case|select|when|match|for|foreach|forall|while|do|loop|repeat|"
-    r"until|goto)\b",
+    r"(?<!#)\b(?:if|else|elif|elsif|elseif|unless|switch|case|select|when|match|for|foreach|forall|while|do|loop|"
+    r"repeat|until|goto)\b",
     re.IGNORECASE,
 )
-# Names of what makes a list, not of functions.
-_LIST = re.compile(r"list|array|vec|seq|tuple|layer", re.IGNORECASE)
-# What may stand between comparators, each space as one.
+# Parts of names that make lists, where other names call functions.
+_LIST = r"(?i:list|array|vec|seq|tuple|layer)"
+# What may stand between comparators, without spaces but those between words: separators, closing brackets,
+# and opening ones with names of lists and types before them.
 _LINK = re.compile(
-    r" ?(?:[,;]? ?[\])}] ?)*[,;]? ?(?:\[ ?\] ?,? ?)*"
-    r"(?:(?:&?(?:\w+!)?\[|(?:new )?[\w.:]{0,60}(?:[A-Z]|(?i:list|array|vec|seq|tuple|layer))[\w.:]{0,60}(?:<[\w:<>, ]{0,60}>)? ?\("
-    r"|\(|&?(?:\[ ?\w* ?\] ?)?(?:new )?[\w.:]{0,60}(?:<[\w:<>, ]{0,60}>)? ?(?:\[ ?\w* ?\] ?)*\{) ?)*(?i:call)?"
+    rf"[,;\])}}]*(?:\[\],?|&?(?:\w{{1,60}}!)?\[|(?:(?:new )?(?:[A-Z]\w{{0,60}}|\w{{0,60}}{_LIST}\w{{0,60}}))?\("
+    r"|&?(?:\[\w*\])?(?:new )?(?:\w|::|\.){0,60}(?:<[\w:<>,]{0,60}>)?(?:\[\w*\])*\{)*(?i:call)?"
 )
 # The heads of functions in languages whose functions have no brackets.
 _HEAD = re.compile(
     rf"(?<!end )\b(?:def|subroutine|function|procedure|sub|fun|func|fn|proc|task)\s+({_NAME})", re.IGNORECASE
 )
 _CALLED = re.compile(rf"({_NAME})\s*(?:<[^<>;{{}}]{{0,99}}>\s*)?\(")
+# A name, and a type if there is one: "int s[9] =", "ops: []Swap", "9 => Net".
 _LABEL = re.compile(
     r"(?:(?<![\w.$@%])|(?<=[$@%]))([\w.$-]{1,99}(?:\[\s*\w+\s*\]|<\w+>){0,2})[\"']?(?:\[\s*\w*\s*\]){0,3}\s*"
     r"(?::[^=;{}:]{0,99}=|:=|=>|=|:)(?![=>:])\s*((?:(?=[^\s0-9])(?:[\w.<>&*: \t]|\[\s*\w*\s*\]){1,99})?)\s*\Z"
 )
-_SEGMENT = re.compile(r"[;{}]")
-_BLANK = re.compile(r"[\s,;\])}]*")
-_ENDS = re.compile(r"[ \t]*(?:[;,\])}\n]|\Z)")
-_BEGINS = re.compile(r"(?:\A|[;{}\[(,:\n])\s*(?:call\s+)?\Z", re.IGNORECASE)
 _LAST = re.compile(r"([\w:]{1,99}(?:<\s*\w+\s*>)?)\s*\Z")
+_SEGMENT = re.compile(r"[;{}]")
+# What stands before the first call of a body, and behind the last and behind a list.
+_BEGINS = re.compile(r"(?:\A|[;{}\[(,:\n])\s*(?:call\s+)?\Z", re.IGNORECASE)
+_ENDS = re.compile(r"[ \t]*(?:[;,\])}\n]|\Z)")
+# A condition under which nothing is sorted. It has no other condition inside.
 _GUARD = re.compile(
-    r"\bif\b[^;{}]{0,200}?(?:[;{}][^;{}]{0,80}?)?\b(?:return|abort|panic|throw|raise|exit|unreachable)\b!?[^;{}\n]{0,200}",
+    r"\bif\b(?:[^i;{}]|i(?!f\b)){0,200}?(?:[;{}](?:[^i;{}]|i(?!f\b)){0,80}?)?"
+    r"\b(?:return|abort|panic|throw|raise|exit|unreachable)\b!?[^;{}\n]{0,200}",
     re.IGNORECASE,
 )
 # What may exchange values: control, calls, and assignments to what is there already.
@@ -79,8 +84,9 @@ _ACT = re.compile(
     re.IGNORECASE,
 )
 # An exchange written out, of the values that a call found in the wrong order.
+_VALUE = r"\s*(?:(?:ref\s|&|\*)\s*)?(\w{1,40})\s*"
 _EXCHANGE = re.compile(
-    r"\bif\s*\(\s*(\w{0,40}greater\w{0,40}\((?:\s*(?:ref|&|\*)\s*)?(\w{1,40})\s*,\s*(?:(?:ref|&|\*)\s*)?(\w{1,40})\s*\))\s*\)"
+    rf"\bif\s*\(\s*(\w{{0,40}}greater\w{{0,40}}\({_VALUE},{_VALUE}\))\s*\)"
     r"\s*\{\s*(\w{1,40})\s*=\s*\2\s*;\s*\2\s*=\s*\3\s*;\s*\3\s*=\s*\4\s*;\s*\}",
     re.IGNORECASE,
 )
@@ -94,7 +100,7 @@ _BARE = {
 _NUMBERED = re.compile(r"^[^\[({\n0-9]*([0-9]{1,9})[^\[({\n0-9=]*:[ \t]*(?=\[)", re.MULTILINE)
 # Strings but those of one word, which may be a label.
 _STRING = re.compile(r'"(?![A-Za-z_][\w.-]*")[^"\n]*"')
-# Texts that have networks and are not read, by their beginnings.
+# Texts that have networks and are not read, by what their beginnings have.
 _CIRCUITS = {
     r"\A\s*<": "XML, such as SVG",
     r"\barchitecture\s+\w+\s+of\b|\bport\s+map\b": "VHDL",
@@ -102,38 +108,13 @@ _CIRCUITS = {
     r"\A\s*\{[0-9]+(,[0-9]+){6}\}\(\[": "a netlist of Cartesian genetic programming",
 }
 _BEGINNING = 1 << 16
-# How far before a bracket its label or its function's head may begin.
+# Characters before a bracket in which its label or its function's head begins; those of a link.
 _REACH = 800
-
-
-class _Shape(NamedTuple):
-    """What comparators have in common: the called name, a bracket, words and names beside wires."""
-
-    name: str
-    bracket: str
-    before: str
-    wire: str
-    divides: str
-    after: str
-
-    @property
-    def calls(self) -> bool:
-        return self.name != "" and self.bracket == "(" and not _LIST.search(self.name)
-
-    def example(self) -> str:
-        """Return a comparator."""
-        first, second = ("1", "2") if self.divides == ":" else ("0", "2")
-        closer = _BRACKETS.get(self.wire[-1:], "")
-        wires = f"{self.wire}{first}{closer}{self.divides}{self.wire}{second}{closer}"
-        return f"{self.name}{self.bracket}{self.before}{wires}{self.after}{_BRACKETS[self.bracket]}"
 
 
 @dataclass(eq=False)
 class _Bracket:
-    """A bracket that is no comparator: where it opens and closes (-1: nowhere), and the bracket around it.
-
-    The whole text is one too.
-    """
+    """A bracket of no comparator, or the whole text: its place, its end (-1: none), the bracket around it."""
 
     start: int
     end: int
@@ -141,7 +122,7 @@ class _Bracket:
 
 
 class _List(NamedTuple):
-    """A list of comparators: its first wire, its place, the bracket around it, whether it has more than two wires."""
+    """Comparators in one bracket: the first wire's index, the place, the bracket, whether it has no others."""
 
     first: int
     place: int
@@ -151,29 +132,23 @@ class _List(NamedTuple):
 
 @dataclass
 class _Run:
-    """Comparators of one shape with only separators and brackets between them: where, and in which lists."""
+    """Comparators of one shape, ``#`` in the place of wires: what they call, if they do; place and lists."""
 
+    shape: str
+    called: str
     start: int
     end: int
-    shape: _Shape
     lists: list[_List]
 
 
 class _Region(NamedTuple):
-    """A part of a text that has one network.
-
-    Attributes:
-        start, end: of the region.
-        path: names of what is around the network, and its own name; none: it is the whole text.
-        label: the line before a list, with the list's name.
-        is_list: whether it may have nothing but comparators.
-    """
+    """A part of a text: names of what is around it and its own; the line before a list; whether it is a body."""
 
     start: int
     end: int
-    path: tuple[str, ...]
-    label: str
-    is_list: bool
+    path: tuple[str, ...] = ()
+    label: str = ""
+    is_body: bool = False
 
 
 class _FaultError(Exception):
@@ -192,7 +167,7 @@ def _parse(text: str) -> list[Listing]:
     if re.fullmatch(r"[\s\[\](){},]*\[[\s\[\](){},]*", bare):
         return [Listing(np.empty((0, 2), np.int64))]
     numbers = [int(match[1]) for match in _NUMBERED.finditer(bare)]
-    if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2:
+    if numbers and numbers == [*range(numbers[0], numbers[0] + len(numbers))] and numbers[0] < 2:
         bare = _NUMBERED.sub("", bare)
     ends = [match.start() for match in re.finditer("\n", bare)]
 
@@ -208,45 +183,25 @@ def _parse(text: str) -> list[Listing]:
         start = len(bare) - len(bare.lstrip())
         raise NetworkError(f"{found(start)}{looks}: comparators are (0,2), [0,2], 0:2 or SWAP(p[0], p[2])")
     heads = [*_HEAD.finditer(bare)]
-    paths, labels, faults = list[tuple[str, ...]](), list[str](), list[str]()
-    for before, run, behind in zip([None, *runs], runs, [*runs[1:], None], strict=False):
-        path, label, fault = (), "", ""
+    places, listings = list[tuple[tuple[str, ...], str]](), list[Listing]()
+    firsts = [run.lists[0].first for run in runs] + [len(wires)]
+    for at, run in enumerate(runs):
+        region, fault = _Region(0, 0), ""
         try:
             region = _region(bare, run, heads)
-            path, label = region.path, region.label
-            _see_alone(bare, region, run, before.end if before else 0, behind.start if behind else len(bare))
+            before = runs[at - 1].end if at else 0
+            behind = runs[at + 1].start if at + 1 < len(runs) else len(bare)
+            _see_alone(bare, region, run, before, behind)
         except _FaultError as error:
-            place = _BLANK.match(bare, *error.args).end()
-            fault = f"{found(place)}: expected nothing but comparators such as {run.shape.example()}"
-        paths.append(path)
-        labels.append(label)
-        faults.append(fault)
-    lines = [line(run.start) for run in runs]
-    firsts = [run.lists[0].first for run in runs] + [len(wires)]
-    return [
-        _listing(run, np.array(wires[first:last], np.int64).reshape(-1, 2), name, label, fault, line)
-        for run, first, last, name, label, fault in zip(
-            runs, firsts, firsts[1:], _names(paths, lines), labels, faults, strict=False
-        )
-    ]
-
-
-def _names(paths: list[tuple[str, ...]], lines: list[str]) -> list[str]:
-    """Return names of networks, all different, from the names around them and the lines where they begin."""
-    named = [path != () for path in paths]
-    paths = [path or (line,) for path, line in zip(paths, lines, strict=True)]
-    while len(paths) > 1 and min(map(len, paths)) > 1 and len({path[-1] for path in paths}) == 1:
-        paths = [path[:-1] for path in paths]
-    uses = Counter(path[-1] for path in paths)
-    names = [
-        f"{path[-1]}, {line}" if uses[path[-1]] > 1 and is_named else path[-1]
-        for path, line, is_named in zip(paths, lines, named, strict=True)
-    ]
-    uses = Counter()
-    for index, name in enumerate(names):
-        uses[name] += 1
-        names[index] = f"{name}, {uses[name]}" if uses[name] > 1 else name
-    return names
+            (place,) = error.args
+            rest = bare[place : place + _REACH]
+            place += len(rest) - len(rest.lstrip(" \t\n,;)]}"))
+            example = run.shape.replace("#", "0", 1).replace("#", "2", 1)
+            fault = f"{found(place)}: expected nothing but comparators such as {example}"
+        pairs = np.array(wires[firsts[at] : firsts[at + 1]], np.int64).reshape(-1, 2)
+        places.append((region.path, line(run.start)))
+        listings.append(_listing(run, pairs, re.sub("[0-9]+", "#", region.label), fault, line))
+    return [replace(listing, name=name) for listing, name in zip(listings, _names(places), strict=True)]
 
 
 def _runs(text: str) -> tuple[list[_Run], array[int]]:
@@ -254,28 +209,28 @@ def _runs(text: str) -> tuple[list[_Run], array[int]]:
     runs, wires, place = list[_Run](), array("q"), 0
     inside = whole = _Bracket(-1, len(text), None)
     shape_of, gap_of = cache(_shape), cache(_gap)
-    for match in chain(_COMPARATOR.finditer(text), [re.compile(r"\Z").search(text)]):
-        start, end = match.span()
+    for match in chain(_COMPARATOR.finditer(text), [None]):
         shape = more = None
-        if start < end:
-            *parts, lo, divides, hi, more, after, closer = match.groups()
-            shape = shape_of(*parts, divides, after, closer)
-            if shape is None or (more and (shape.wire or shape.divides != "," or shape.calls)):
+        start = end = len(text)
+        if match is not None:
+            name, bracket, before, wire, _, lo, divides, hi, more, after, closer = match.groups()
+            shape, called = shape_of(name or "", bracket, before, wire, divides, after, closer)
+            if not shape or (more and (called or wire or ":" in divides)):
                 continue
+            start, end = match.span()
         gap = text[place:start]
         brackets, links = gap_of(gap)
         for at, bracket in brackets:
             if bracket in _BRACKETS:
                 inside = _Bracket(place + at, -1, inside)
-            elif inside is not whole:
+            elif inside.around is not None:
                 if bracket == _BRACKETS[text[inside.start]]:
                     inside.end = place + at
                 inside = inside.around
         if shape is None:
             break
-        place = end
-        if not runs or not links or shape != run.shape or (brackets and shape.calls and "}" in gap):
-            run = _Run(start, end, shape, [])
+        if not runs or not links or shape != run.shape or (called and "}" in gap):
+            run = _Run(shape, called, start, end, [])
             runs.append(run)
         if brackets or more or not run.lists or run.lists[-1].is_flat:
             run.lists.append(_List(len(wires), start, inside, more != ""))
@@ -283,142 +238,136 @@ def _runs(text: str) -> tuple[list[_Run], array[int]]:
         wires.append(int(hi))
         if more:
             wires.extend(map(int, more.replace(",", " ").split()))
-        run.end = end
+        place = run.end = end
     return runs, wires
 
 
 def _shape(
-    name: str | None,
-    bracket: str,
-    before: str,
-    wire: str,
-    _index: str | None,
-    divides: str,
-    after: str,
-    closer: str,
-) -> _Shape | None:
-    """Return the shape of a bracket with wires; None: it has no comparators."""
-    name = name or ""
+    name: str, bracket: str, before: str, wire: str, divides: str, after: str, closer: str
+) -> tuple[str, str]:
+    """Return the shape of a bracket with wires, and what it calls; "" if it has no comparators."""
     is_index = bracket == "[" and name != "" and not name.endswith("!")
-    if _BRACKETS[bracket] != closer or is_index or _CONTROL.fullmatch(name):
-        return None
-    divides = divides.strip() or " "
-    return _Shape(
-        name, bracket, "".join(before.split()), " ".join(wire.split()), divides, "".join(after.split())
-    )
+    if is_index or _BRACKETS[bracket] != closer or _CONTROL.fullmatch(name):
+        return "", ""
+    wire = f"{' '.join(wire.split())}#{_BRACKETS.get(wire.rstrip()[-1:], '')}"
+    before, after = "".join(before.split()), "".join(after.split())
+    called = name if bracket == "(" and not re.search(_LIST, name) else ""
+    return f"{name}{bracket}{before}{wire}{divides.strip() or ' '}{wire}{after}{closer}", called
 
 
 def _gap(text: str) -> tuple[list[tuple[int, str]], bool]:
-    """Return the brackets of a gap between comparators, and whether it links them."""
-    brackets = [(match.start(), match[0]) for match in re.finditer(r"[\[({\])}]", text)]
-    opened = sum(bracket in _BRACKETS for _, bracket in brackets)
-    return brackets, 2 * opened == len(brackets) and _links(text)
+    """Return the brackets of a text between comparators, and whether it links them."""
+    return [(match.start(), match[0]) for match in re.finditer(r"[\[({\])}]", text)], _links(text) == 0
 
 
-def _links(text: str) -> bool:
-    """Say whether a text has only separators and brackets, and names of lists."""
-    return (
-        len(text) < _REACH
-        and _CONTROL.search(text) is None
-        and _LINK.fullmatch(" ".join(text.split())) is not None
-    )
+def _links(text: str) -> int | None:
+    """Return how many more brackets a text opens than it closes; None: it has more than brackets and separators."""
+    bare = re.sub(r"\s*([^\w\s])\s*", r"\1", text.strip()) if len(text) < _REACH else ",,"
+    if ",," in bare or not _LINK.fullmatch(bare) or _CONTROL.search(bare):
+        return None
+    return sum(map(bare.count, "[({")) - sum(map(bare.count, "])}"))
 
 
 def _region(text: str, run: _Run, heads: list[re.Match[str]]) -> _Region:
     """Return the region of a run."""
-    start, end, inside, calls = run.start, run.end, run.lists[0].inside, run.shape.calls
-    within = False  # whether the place that is looked at is a bracket around the run
+    start, end, inside, within = run.start, run.end, run.lists[0].inside, False
     while True:
         head = _SEGMENT.split(text[max(inside.start + 1, start - _REACH) : start])[-1]
-        if calls and text[start] == "{" and (called := _CALLED.search(head)):
+        if run.called and text[start] == "{" and (function := _CALLED.search(head)):
             if _CONTROL.search(head):
                 raise _FaultError(start - len(head.lstrip()))
-            return _Region(start + 1, end - 1, (*_around(text, inside), called[1]), "", is_list=False)
-        if (within or not calls) and (label := _LABEL.search(head)):
+            return _Region(start + 1, end - 1, (*_around(text, inside), function[1]), is_body=True)
+        if (within or not run.called) and (label := _LABEL.search(head)):
             if not _ENDS.match(text, end) and not (text[start] == "(" and text[end] == "."):
                 raise _FaultError(end)
-            path, line = (*_around(text, inside), label[1]), head.rstrip().rpartition("\n")[2]
-            return _Region(start - len(head) + label.start(2), end, path, line, is_list=True)
+            line = head.rstrip().rpartition("\n")[2]
+            return _Region(start - len(head) + label.start(2), end, (*_around(text, inside), label[1]), line)
         at = bisect_left(heads, start, key=lambda match: match.start())
-        if calls and at and heads[at - 1].start() > inside.start:
-            end = min(inside.end, heads[at].start()) if at < len(heads) else inside.end
-            path = (*_around(text, inside), heads[at - 1][1])
-            return _Region(heads[at - 1].end(), end, path, "", is_list=False)
+        if run.called and at and heads[at - 1].start() > inside.start:
+            end = min([inside.end, *(match.start() for match in heads[at : at + 1])])
+            return _Region(heads[at - 1].end(), end, (*_around(text, inside), heads[at - 1][1]), is_body=True)
+        if inside.around is None:
+            return _Region(0, len(text), is_body=run.called != "")
         if inside.end < 0:
             raise _FaultError(inside.start)
-        if inside.around is None:
-            return _Region(0, len(text), (), "", is_list=not calls)
         start, end, inside, within = inside.start, inside.end + 1, inside.around, True
 
 
 def _around(text: str, bracket: _Bracket) -> tuple[str, ...]:
     """Return the names of what is around a bracket, and of the bracket."""
-    if bracket.around is None:
-        return ()
-    own = _SEGMENT.split(text[max(0, bracket.start - _REACH) : bracket.start])[-1]
-    match = _CALLED.search(own) or _LABEL.search(own) or _LAST.search(own)
-    return (*_around(text, bracket.around), *([] if match is None else [match[1]]))
+    names: list[str] = []
+    while bracket.around is not None:
+        head = _SEGMENT.split(text[max(0, bracket.start - _REACH) : bracket.start])[-1]
+        match = _CALLED.search(head) or _LABEL.search(head) or _LAST.search(head)
+        names += [] if match is None else [match[1]]
+        bracket = bracket.around
+    return tuple(reversed(names))
 
 
 def _see_alone(text: str, region: _Region, run: _Run, before: int, behind: int) -> None:
-    """Raise _FaultError if a region has more than a run, which may exchange values.
+    """Raise _FaultError if a region has another run, or something else that may exchange values.
 
     Args:
-        before, behind: end of the run before, and start of the run behind.
+        before, behind: where the run before ends, and the run behind begins.
     """
-    head, tail = text[region.start : run.start], text[run.end : region.end]
-    if run.end > region.end or behind < region.end:
-        raise _FaultError(min(run.end, region.end))
-    if before > region.start:
-        raise _FaultError(before)
-    if region.is_list:
-        depth = sum(map((head + tail).count, "[({")) - sum(map((head + tail).count, "])}"))
-        if not _links(head):
-            raise _FaultError(region.start)
-        if not _links(tail) or depth:
-            raise _FaultError(run.end)
-        return
-    for part, place in ((head, region.start), (tail, run.end)):
-        act = _ACT.search(_GUARD.sub(lambda match: " " * len(match[0]), part))
-        if act is not None:
-            raise _FaultError(place + act.start())
-    if not _BEGINS.search(head[-_REACH:]):
-        raise _FaultError(text.rfind("\n", region.start, run.start) + 1 or region.start)
-    if not _ENDS.match(tail):
-        raise _FaultError(run.end)
+    start, end = max(before, region.start), min(behind, region.end)
+    head, tail = text[start : run.start], text[run.end : end]
+    if region.is_body:
+        if not _BEGINS.search(head[-_REACH:]):
+            raise _FaultError(max(start, text.rfind("\n", 0, run.start) + 1))
+        for part, place in ((head, start), (tail, run.end)):
+            if act := _ACT.search(_GUARD.sub(lambda match: " " * len(match[0]), part)):
+                raise _FaultError(place + act.start())
+    else:
+        opened, closed = _links(head), _links(tail)
+        if opened is None or closed is None or (end == region.end and opened + closed):
+            raise _FaultError(start if opened is None else run.end)
+    if start > region.start:
+        raise _FaultError(start)
+    if end < max(region.end, run.end) or not _ENDS.match(text, run.end):
+        raise _FaultError(min(region.end, run.end))
 
 
-def _listing(
-    run: _Run, pairs: Pairs, name: str, label: str, fault: str, line: Callable[[int], str]
-) -> Listing:
+def _listing(run: _Run, pairs: Pairs, label: str, fault: str, line: Callable[[int], str]) -> Listing:
     """Return the network of a run: one list, or a list for each layer."""
     is_flat = any(part.is_flat for part in run.lists)
     sizes = list[int]()
-    starts = [part.first // 2 for part in run.lists]
-    for part, first, last in zip(run.lists, starts, [*starts[1:], starts[0] + len(pairs)], strict=True):
-        sizes += [1] * (last - first) if is_flat and not part.is_flat else [last - first]
+    ends = [part.first for part in run.lists[1:]] + [run.lists[0].first + pairs.size]
+    for part, end in zip(run.lists, ends, strict=True):
+        size = (end - part.first) // 2
+        sizes += [1] * size if is_flat and not part.is_flat else [size]
     is_layered = len(sizes) > 1
     twice = _with_a_wire_twice(pairs, sizes) if is_layered or is_flat else None
-    brackets = [part.inside if is_flat else part.inside.around for part in run.lists]
-    if any(bracket is not brackets[0] for bracket in brackets):
-        fault = (
-            fault or f"{line(run.start)}: lists nested deeper than layers are several networks: one a file"
-        )
+    if fault:
+        pass
+    elif len({part.inside if is_flat else part.inside.around for part in run.lists}) > 1:
+        fault = f"{line(run.start)}: lists nested deeper than layers are several networks: one a file"
     elif is_layered and twice is not None:
         place = run.lists[min(twice[0], len(run.lists) - 1)].place
-        fault = fault or (
-            f"{line(place)} touches wire {twice[1]} twice, so it is a whole network "
-            "and no layer: if each list is a network, put one into a file of its own"
+        fault = (
+            f"{line(place)} touches wire {twice[1]} twice, so it is a whole network and no layer: if each list "
+            "is a network, put one into a file of its own"
         )
     elif is_flat and not is_layered and twice is None:
-        fault = fault or f"{line(run.start)} has every number once: if it is a layer, write (0,1),(2,3)"
+        fault = f"{line(run.start)} has every number once: if it is a layer, write (0,1),(2,3)"
         pairs = pairs[:0]
-    shape = run.shape
-    base = 1 if (shape.bracket, shape.wire, shape.divides) == ("[", "", ":") else None
-    label = re.sub("[0-9]+", "#", label)
+    base = 1 if run.shape == "[#:#]" else None
     return Listing(
-        pairs, sizes if is_layered else None, None, base, name, shape.name or " ".join(shape), label, fault
+        pairs, sizes if is_layered else None, None, base, "", run.called or run.shape, label, fault
     )
+
+
+def _names(places: list[tuple[tuple[str, ...], str]]) -> list[str]:
+    """Return different names of networks, from the names around them and the lines where they begin."""
+    paths = [path or (line,) for path, line in places]
+    while len(paths) > 1 and min(map(len, paths)) > 1 and len({path[-1] for path in paths}) == 1:
+        paths = [path[:-1] for path in paths]
+    uses, same, names = Counter(path[-1] for path in paths), Counter[str](), list[str]()
+    for path, (named, line) in zip(paths, places, strict=True):
+        name = f"{path[-1]}, {line}" if named and uses[path[-1]] > 1 else path[-1]
+        same[name] += 1
+        names.append(f"{name}, {same[name]}" if same[name] > 1 else name)
+    return names
 
 
 def _with_a_wire_twice(pairs: Pairs, sizes: list[int]) -> tuple[int, int] | None:

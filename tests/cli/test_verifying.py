@@ -85,7 +85,7 @@ def test_verify_judges_each_network_of_a_file():
     ]
     path.write_text(SEVERAL + "void bad3(int *d) { S(0,1);S(1,2); f(d); }\n", encoding="utf-8")
     out, _ = call("verify", "sorters.c", "--all", code=2)
-    assert out.splitlines()[-1].startswith("line 5: line 5: found ")
+    assert out.splitlines()[-1].startswith("bad3: line 5: found ")
     assert "leave out --n, --name" in check_refused(["verify", "sorters.c", "--all", "--n", 3])
 
 
