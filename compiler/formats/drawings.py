@@ -7,6 +7,7 @@ In Knuth's style a wire is ``o--^--v--o``; the minimum leaves at ``^``. nsc mark
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 import numpy as np
 
@@ -32,22 +33,19 @@ def _parse(text: str) -> Listing:
     if not rows:
         raise NetworkError("a diagram has a line for each wire: o--^--v--o")
     found: list[tuple[int, int, int]] = []
-    for column in range(max(map(len, rows))):
-        open_: int | None = None
-        for place, row in enumerate(rows):
-            mark = row[column : column + 1]
-            if open_ is not None and mark in ("^", "v") and mark != rows[open_][column]:
-                low, high = (open_, place) if mark == "v" else (place, open_)
-                found.append(
-                    (sum(end < column for end in ends), low, high) if ends else (len(found), low, high)
-                )
-                open_ = None
-            elif open_ is None and mark in ("^", "v"):
-                open_ = place
-            elif mark != "+" if open_ is not None else mark not in ("-", " ", ""):
+    for column, marks in enumerate(zip_longest(*rows, fillvalue=" ")):
+        upper = -1
+        for place, mark in enumerate(marks):
+            if mark in "^v" and upper < 0:
+                upper = place
+            elif mark in "^v" and mark != marks[upper]:
+                low, high = (upper, place) if mark == "v" else (place, upper)
+                found.append((sum(end < column for end in ends) if ends else len(found), low, high))
+                upper = -1
+            elif mark not in ("+" if upper >= 0 else "- "):
                 raise NetworkError(f"wire {place} of the diagram has {mark!r} in column {column + 1}")
-        if open_ is not None:
-            raise NetworkError(f"a comparator of wire {open_} has no other end in column {column + 1}")
+        if upper >= 0:
+            raise NetworkError(f"a comparator of wire {upper} has no other end in column {column + 1}")
     listing = Listing.of_rows(np.array(found, np.int64).reshape(-1, 3), len(rows), index_base=0)
     return listing if ends else Listing(listing.comparators, n=len(rows), index_base=0)
 

@@ -48,13 +48,13 @@ def _parse(text: str) -> Listing:
             raise NetworkError(f"number {place} of the table is no whole number: {quoted(word[:60])}")
     if len(words) < 2:
         raise NetworkError("a table begins with the number of wires and the number of comparators")
-    n, size = map(int, words[:2])
-    if len(words) - 2 != 2 * size:
+    n, size, *ends = map(int, words)
+    if len(ends) != 2 * size:
         raise NetworkError(
             f"a table of {count(size, 'comparator')} has {2 * size} numbers after the first two, this one "
-            f"{len(words) - 2}; one network a file"
+            f"{len(ends)}; one network a file"
         )
-    pairs = np.fromiter(map(int, words[2:]), np.int64).reshape(2, size).T
+    pairs = np.array(ends, np.int64).reshape(2, size).T
     return Listing(np.ascontiguousarray(pairs), n=n, index_base=1)
 
 

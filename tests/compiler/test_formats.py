@@ -118,7 +118,7 @@ def flat(n, pairs):
         ("hello", "line 1: found .hello.: comparators are .0,2., .0,2., 0:2 or SWAP"),
         (
             "[(0,2),(1,3)]\n(0,1)",
-            r"line 2: found .\(0,1\).: expected nothing but comparators such as \(0,2\)",
+            r"line 2: found .\(0,1\).: expected nothing but comparators such as \(1,2\)",
         ),
         ("[(0,2),(1,3)]\n[(0,1),(2,-3)]", r"line 2: found .\(2,-3\)\]"),
         ("[(0,2),(1,3)]; import os", "line 1.*import os"),
@@ -170,7 +170,7 @@ def flat(n, pairs):
         ("4 1 1 x", "number 4 of the table.*x"),
         ("4 1 0 3", r"\(0, 3\) has a wire outside 1 … 4"),
         ("70000 0", "65,536 wires"),
-        ("SWAP(0,1); CSWAP(1,2);", "line 1: found .CSWAP.1,2.;.: .* such as SWAP.0,2.$"),
+        ("SWAP(0,1); CSWAP(1,2);", "line 1: found .CSWAP.1,2.;.: .* such as SWAP.1,2.$"),
         ("SWAP(0,1);\nif (x) SWAP(1,2);", "line 2.*if"),
         ("SWAP(0,1);\n\n/* SWAP(1,2);", "line 3: the comment /. has no end"),
         ("layer,lo,hi\n0,0,1\n0,1,2", r"\(1, 2\) in layer 0 touches wire 1 a second time"),
