@@ -153,8 +153,8 @@ def _parse(text: str) -> list[Listing]:
     # Each of these becomes plain lists or calls; lines keep their numbers.
     bare = _EXCHANGE.sub(r"\1;", bare)
     if begins := re.match(r"\s*[0-9]+[ \t]*([:,]?)", bare):
-        divides, behind = begins[1] or "[ \t]", "" if begins[1] == "," else ","
-        pair = rf"([0-9]{{1,9}})[ \t]*{divides}[ \t]*([0-9]{{1,9}})(?![^\s;{behind}])"
+        divides, follows = begins[1] or "[ \t]", "" if begins[1] == "," else ","
+        pair = rf"([0-9]{{1,9}})[ \t]*{divides}[ \t]*([0-9]{{1,9}})(?![^\s;{follows}])"
         bare = re.sub(pair, rf"(\1{begins[1] or ','}\2)", bare)
     if re.fullmatch(r"[\s\[\](){},]*\[[\s\[\](){},]*", bare):
         return [Listing(np.empty((0, 2), np.int64))]
@@ -182,6 +182,8 @@ def _parse(text: str) -> list[Listing]:
         except _FaultError as error:
             example = run.shape.replace("#", "1", 1).replace("#", "2", 1)
             run.fault = f"{found(*error.args)}: expected nothing but comparators such as {example}"
+    if begins and len(runs) > 1:  # comparators without brackets are a whole text
+        raise NetworkError(runs[0].fault)
     lines = [line(run.start) for run in runs]
     return [_listing(run, name, line) for run, name in zip(runs, _names(runs, lines), strict=True)]
 
@@ -251,29 +253,34 @@ def _links(text: str) -> int | None:
 def _region(text: str, run: _Run, heads: list[re.Match[str]]) -> tuple[int, int, bool]:
     """Return where the region of a run starts and ends, and whether it is a body; give the run its names."""
     start, end, inside, within = run.start, run.end, run.lists[0].inside, False
+    is_body = run.called != ""  # until a bracket of a list is around
     while True:
         head = _head(text, inside.start + 1, start)
         at = bisect_left(heads, start, key=lambda match: match.start())
-        if run.called and text[start] == "{" and (function := _CALLED.search(head)):
+        if is_body and text[start] == "{" and (function := _CALLED.search(head)):
             if _CONTROL.search(head):
                 raise _FaultError(start - len(head.lstrip()))
             run.path = (*_around(text, inside), function[1])
             return start + 1, end - 1, True
         if (within or not run.called) and (label := _LABEL.search(head)):
+            line = head.rstrip().rpartition("\n")[2]
+            if _CONTROL.search(line):
+                raise _FaultError(start - len(head) + head.rindex(line))
             if not _ENDS.match(text, end) and not (text[start] == "(" and text[end] == "."):
                 raise _FaultError(end)
             run.path = (*_around(text, inside), label[1])
-            run.label = re.sub("[0-9]+", "#", head.rstrip().rpartition("\n")[2])
+            run.label = re.sub("[0-9]+", "#", line)
             return start - len(head) + label.start(2), end, False
-        if run.called and at and heads[at - 1].start() > inside.start:
+        if is_body and at and heads[at - 1].start() > inside.start:
             run.path = (*_around(text, inside), heads[at - 1][1])
             following = [match.start() for match in heads[at : at + 1]]
             return heads[at - 1].end(), min([inside.end, *following]), True
         if inside.around is None:
-            return 0, len(text), run.called != ""
+            return 0, len(text), is_body
         if inside.end < 0:
             raise _FaultError(inside.start)
         start, end, inside, within = inside.start, inside.end + 1, inside.around, True
+        is_body = is_body and text[start] == "{"
 
 
 def _around(text: str, bracket: _Bracket) -> tuple[str, ...]:
@@ -304,9 +311,12 @@ def _see_alone(text: str, run: _Run, region: tuple[int, int, bool], before: int,
             if act := _ACT.search(_GUARD.sub(lambda match: " " * len(match[0]), part)):
                 raise _FaultError(place + act.start())
     else:
-        opened, closed = _links(head), _links(tail)
-        if opened is None or closed is None or (end == high and opened + closed):
-            raise _FaultError(start if opened is None else run.end)
+        opened = _links(head)
+        if opened is None or re.match(r"[\s,;]*[\])}]", head):
+            raise _FaultError(start)
+        closed = sum(map(tail.count, "])}")) - tail.count("[")
+        if not re.fullmatch(r"(?:[\s,;\])}]|\[\s*\])*", tail) or (end == high and opened != closed):
+            raise _FaultError(run.end)
     if start > low:
         raise _FaultError(start)
     if end < max(high, run.end) or not _ENDS.match(text, run.end):
