@@ -63,8 +63,9 @@ _LABEL = re.compile(
     r"(?::[^=;{}:]{0,99}=|:=|=>|=|:)(?![=>:])\s*((?:(?=[^\s0-9])(?:[\w.<>&*: \t]|\[\s*\w*\s*\]){1,99})?)\s*\Z"
 )
 _LAST = re.compile(r"([\w:]{1,99}(?:<\s*\w+\s*>)?)\s*\Z")
-# What stands before the first comparator of a body; behind the last one, and behind a list.
+# What stands before the first comparator of a body; behind the last one of a list, and of either.
 _BEGINS = re.compile(r"(?i)(?:\A|[;{}\[(,:\n])\s*(?:call\s+)?\Z")
+_TAIL = re.compile(r"[\s,;\])}]*(?:\[\s*\][\s,;\])}]*)*")
 _ENDS = re.compile(r"[ \t]*(?:[;,\])}\n]|\Z)")
 # A condition under which nothing is sorted, without another one inside.
 _GUARD = re.compile(
@@ -315,7 +316,7 @@ def _see_alone(text: str, run: _Run, region: tuple[int, int, bool], before: int,
         if opened is None or re.match(r"[\s,;]*[\])}]", head):
             raise _FaultError(start)
         closed = sum(map(tail.count, "])}")) - tail.count("[")
-        if not re.fullmatch(r"(?:[\s,;\])}]|\[\s*\])*", tail) or (end == high and opened != closed):
+        if not _TAIL.fullmatch(tail) or (end == high and opened != closed):
             raise _FaultError(run.end)
     if start > low:
         raise _FaultError(start)
