@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow("random texts are read")
 
 MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # enough to show growth that is faster than the file's
-SECONDS_PER_MEGABYTE = 4  # at most 0.9 on an idle machine; cores of shared machines may be much slower
+SECONDS_PER_MEGABYTE = 8  # at most 2.5 on an idle machine; cores of shared machines may be much slower
 MEGABYTES_PER_MEGABYTE = 100
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 WORDS = [
