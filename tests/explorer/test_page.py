@@ -391,7 +391,7 @@ def test_hostile_files_are_text(opened, tmp_path):
 def test_texts_are_those_of_nsc(opened):
     page = opened("bitonic", 8)
     page.get_by_role("radio", name="Formats", exact=True).click()
-    assert page.locator(".nsc-names:visible label").all_text_contents() == writable()
+    assert page.locator(".nsc-names:visible label").all_text_contents() == [*writable()]
     page.get_by_role("radio", name="cn", exact=True).click()
     shown(page)
     assert page.locator("pre:visible").text_content().startswith("0:1,")
