@@ -66,16 +66,15 @@ class Worker:
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
+        self._machine: Machine | None = None
 
     def machine(self) -> Machine:
-        """Return what it runs on, as it said when it began.
+        """Return what it runs on, as it said when it first began.
 
         Raises:
             NoAnswerError: it cannot use a GPU; or as `ask`.
         """
-        if self._process is None:
-            self._begin()
-        return self._machine
+        return self._machine or self._begin()
 
     def ask(self, job: Job, subjects: Sequence[Subject], limits: Limits | None, seconds: float) -> Outcome:
         """Return the outcome of a job.
@@ -83,8 +82,10 @@ class Worker:
         Raises:
             NoAnswerError: none came within some seconds, or the process ended. It is gone then.
         """
-        self.machine()
-        self._pipe.send((job.name, subjects, limits))
+        if self._process is None:
+            self._begin()
+        with contextlib.suppress(ConnectionError):  # a process that ended since: the reply says so
+            self._pipe.send((job.name, subjects, limits))
         reply = self._reply(seconds)
         assert isinstance(reply, _Answer)
         if not reply.goes_on:
@@ -99,7 +100,7 @@ class Worker:
             self._process.wait()
             self._process = None
 
-    def _begin(self) -> None:
+    def _begin(self) -> Machine:
         self._pipe, end = Pipe()
         number = end.fileno()
         self._process = subprocess.Popen(
@@ -110,7 +111,9 @@ class Worker:
         if isinstance(machine, str):
             self.end()
             raise NoAnswerError(machine)
-        self._machine: Machine = machine
+        assert isinstance(machine, Machine)
+        self._machine = machine
+        return machine
 
     def _reply(self, seconds: float) -> Any:
         assert self._process is not None
@@ -141,7 +144,7 @@ def serve(pipe: Connection) -> None:
     try:
         pipe.send(machine())
     except Exception as error:
-        pipe.send(f"torch sees no CUDA device: this benchmark is for machines with a GPU ({failure(error)})")
+        pipe.send(f"torch sees no CUDA device: this benchmark is for machines with a GPU ({error})")
         return
     goes_on = True
     while goes_on:

@@ -21,7 +21,7 @@ from benchmarks.gpu.peers import NSC, P_GRAD
 from benchmarks.gpu.predictions import predicted
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.tools import COUNTERS as COUNTED_NAMES
-from benchmarks.gpu.worker import Worker
+from benchmarks.gpu.worker import NoAnswerError, Worker
 from nsc.runtime.build import nvrtc
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.relaxed import cubin
@@ -185,6 +185,21 @@ def test_a_job_that_hangs_is_ended_and_a_clock_that_runs_out_is_kept(run, monkey
     assert f"no time for {len(command.JOBS) - 2} jobs: --continue {data} runs them" in output
     _, stored, _ = run("--continue", data, "--only", "exact sort", code=1)
     assert [*stored.outcomes] == [*done, "first, exact sort, bitonic 16"]
+
+
+def test_a_worker_that_ended_is_a_failure_and_the_next_job_gets_another(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tests' / 'cuda'}")
+    worker = Worker([sys.executable, str(ROOT / "tests/cuda/benched.py"), "", ""])
+    try:
+        machine = worker.machine()
+        worker._process.kill()
+        worker._process.wait()
+        with pytest.raises(NoAnswerError, match="the process ended with -9"):
+            worker.ask(JOB_OF["limits"], (), None, 20)
+        assert worker.machine() == machine
+        assert worker.ask(JOB_OF["limits"], (), None, 60).limits == LIMITS
+    finally:
+        worker.end()
 
 
 def test_the_first_parts_fit_their_minutes():
