@@ -1,12 +1,11 @@
 """Formats: how a network is read from a file and written to one; `files.FORMATS` is their table.
 
-Reading takes a text's format from its content, unless the user states it. A text that looks like several
-formats is read in each, and refused if it is not the same network in all that can read it. Comments before a
-network are passed over in every format, and further comments in all formats but JSON, CSV and XML.
+Reading takes a text's format from its content, the first in the table that it looks like, unless the user
+states it. Comments before a network are passed over in every format, and further comments in lists.
 `listing.settle` decides, once for all formats, what a text leaves open. If a text can be read in two ways,
 that is an error, which names the option that decides.
 
-- *Counting from 0 or 1.* nsc, dot and graphml count wires from 0 and knuth and table from 1, by definition;
+- *Counting from 0 or 1.* nsc and ascii count wires from 0 and Knuth's text from 1, by definition;
   stating another base for these is an error. The others are read from 0. A text in which wire 0 is never used
   is an error if wire n is used, or if n is stated nowhere: state an index base of 0 or 1.
 - *Number of wires.* n stated twice must agree. If it is stated nowhere, it is the highest wire plus one,

@@ -12,10 +12,11 @@ from itertools import zip_longest
 import numpy as np
 
 from nsc.compiler.diagram import diagram_text
-from nsc.compiler.formats.listing import Format, Listing, begins
+from nsc.compiler.formats.listing import Format, Listing
 from nsc.errors import NetworkError
 
 _WIRE = re.compile(r"[ \t]*(?:\[?\w{1,6}\]?[ \t]+)?(o-.*-o|[─-][─┼○●+o@-]*)[ \t]*")
+_OPENING = re.compile(r"\s*(?:(?:\[?\w{1,6}\]?[ \t]+)?(?:o-|─)|[0-9]+ -[-o@+])")
 _BETWEEN = re.compile(r"[\s|┆:]*")
 
 
@@ -46,15 +47,16 @@ def _parse(text: str) -> Listing:
                 raise NetworkError(f"wire {place} of the diagram has {mark!r} in column {column + 1}")
         if upper >= 0:
             raise NetworkError(f"a comparator of wire {upper} has no other end in column {column + 1}")
-    listing = Listing.of_rows(np.array(found, np.int64).reshape(-1, 3), len(rows), index_base=0)
-    return listing if ends else Listing(listing.comparators, n=len(rows), index_base=0)
+    comparators = np.array(found, np.int64).reshape(-1, 3)
+    sizes = np.unique(comparators[:, 0], return_counts=True)[1].tolist() if ends else None
+    return Listing(comparators[:, 1:], sizes, len(rows), index_base=0)
 
 
 FORMAT = Format(
     suffixes=(".ascii",),
     holds_layers=True,
     holds_wires=True,
-    recognises=begins(r"\s*(?:(?:\[?\w{1,6}\]?[ \t]+)?(?:o-|─)|[0-9]+ -[-o@+])"),
+    recognises=lambda text: _OPENING.match(text) is not None,
     parse=_parse,
     write=diagram_text,
 )

@@ -17,7 +17,8 @@ import numpy as np
 from nsc.arguments import is_name
 from nsc.atomic import write_whole
 from nsc.compiler.diagram import svg, tikz
-from nsc.compiler.formats import csv_rows, drawings, graphs, json_lists, lists, table
+from nsc.compiler.formats import drawings, json_lists, lists
+from nsc.compiler.formats.graphs import dot
 from nsc.compiler.formats.listing import MOST_NAMED, Format, Listing, quoted, settle
 from nsc.compiler.network import Network
 from nsc.contract.manifest import NETWORK
@@ -30,15 +31,12 @@ _Read = TypeVar("_Read")
 FORMATS: dict[str, Format] = {
     "nsc": json_lists.NSC,
     "sorterhunter": json_lists.SORTERHUNTER,
-    "csv": csv_rows.FORMAT,
-    "dot": graphs.DOT,
-    "graphml": graphs.GRAPHML,
     "ascii": drawings.FORMAT,
-    "table": table.FORMAT,
     "list": lists.FORMAT,
     "cn": lists.COLONS,
     "knuth": lists.KNUTH,
     "code": lists.CODE,
+    "dot": Format(suffixes=(".dot", ".gv"), holds_layers=True, holds_wires=True, write=dot),
     "svg": Format(suffixes=(".svg",), holds_layers=True, holds_wires=True, write=svg),
     "tikz": Format(suffixes=(".tex", ".tikz"), holds_layers=True, holds_wires=True, write=tikz),
 }
@@ -90,10 +88,7 @@ def read_networks(
 ) -> dict[str, Network | NetworkError]:
     """Return all networks of a file by their names, an error for one that cannot be read."""
     with _text(file) as text:
-        readings = _in_each_format(text, format, lambda listings: _settled(listings, index_base))
-        if len(readings) == 1:
-            return next(iter(readings.values()))
-        return {"network": parse_network(text, format=format, index_base=index_base)}
+        return _settled(_listings(text, format), index_base)
 
 
 @contextmanager
@@ -132,41 +127,28 @@ def parse_network(
     >>> parse_network("void sort2(int *x) { swap(x[0], x[1]); } int net[] = {0,2, 0,1, 1,2};", name="net").n
     3
     """
-    networks = _in_each_format(text, format, lambda listings: _chosen(listings, n, index_base, name))
-    first, *others = networks.values()
-    if any(network != first for network in others):
-        read = " and ".join(f"as {format_} ({network.counts})" for format_, network in networks.items())
-        raise NetworkError(f"can be read {read}: state {argument('format')}")
-    return first
+    return _chosen(_listings(text, format), n, index_base, name)
 
 
-def _in_each_format(
-    text: str, format: str | None, read: Callable[[list[Listing]], _Read]
-) -> dict[str, _Read]:
-    """Return what is read from a text in each format that it looks like, or in the stated one."""
+def _listings(text: str, format: str | None) -> list[Listing]:
+    """Return what a text says in the stated format, or in the one that it looks like."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     place = 0
     while comment := _COMMENT.match(text, place):
         place = comment.end()
     text = "\n" * text.count("\n", 0, place) + text[place:]  # lines keep their numbers
-    names = [name for name in FORMATS if FORMATS[name].recognises(text)] if format is None else [format]
-    if format is None and (names in ([], ["table"]) or (names == ["nsc"] and "nsc-network" not in text)):
-        names.append("list")
-    results: dict[str, _Read] = {}
-    faults: list[str] = []
-    for name in names:
-        parse, listings = _known(name, readable(), "read"), None
-        try:
-            listings = parse(text)
-            results[name] = read(listings if isinstance(listings, list) else [listings])
-        except NetworkError as error:
-            faults.append(f"in format {name!r}: {error}" if len(names) > 1 else str(error))
-    if names == ["list"] and format is None and listings is None:
-        known = ", ".join(readable())
-        faults[0] += f"; or state {argument('format')}, one of {known}, which says where it differs"
-    if not results:
-        raise NetworkError("; ".join(faults))
-    return results
+    known = readable()
+    found = next((name for name in known if FORMATS[name].recognises(text)), "list")
+    parse = _known(found if format is None else format, known, "read")
+    try:
+        listings = parse(text)
+    except NetworkError as error:
+        if format is not None or found != "list":
+            raise
+        raise NetworkError(
+            f"{error}; or state {argument('format')}, one of {', '.join(known)}, which says where it differs"
+        ) from None
+    return listings if isinstance(listings, list) else [listings]
 
 
 def _settled(listings: list[Listing], index_base: int | None) -> dict[str, Network | NetworkError]:

@@ -105,11 +105,6 @@ def _plain(value: Any, depth: int = 3) -> Any:
     return items if number is None else number
 
 
-def _recognises_nsc(text: str) -> bool:
-    opens = re.match(r'\s*\{\s*("|\}|\Z)', text) is not None
-    return opens and (NSC_FORMAT.partition("/")[0] in text or '"nw"' not in text)
-
-
 def _write_nsc(network: Network) -> str:
     """Return nsc-network/1 JSON, a layer a line; the same network, the same bytes."""
     layers: Iterable[list[list[int]]] = (layer.tolist() for layer in network.layers())
@@ -238,7 +233,7 @@ NSC = Format(
     suffixes=(".json",),
     holds_layers=True,
     holds_wires=True,
-    recognises=_recognises_nsc,
+    recognises=lambda text: text.lstrip().startswith("{") and "nsc-network" in text,
     parse=_parse_nsc,
     write=_write_nsc,
 )

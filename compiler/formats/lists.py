@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
-from nsc.compiler.formats.table import without_comments
+from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted, without_comments
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
@@ -90,7 +89,8 @@ _NUMBERED = re.compile(r"(?m)^[^\[({\n0-9]*([0-9]{1,9})[^\[({\n0-9=]*:[ \t]*(?=\
 _STRING = re.compile(r'"(?![A-Za-z_][\w.-]*")[^"\n]*"')
 # Texts that have networks and are not read, by what their beginnings have.
 _CIRCUITS = {
-    r"\A\s*<": "XML, such as SVG",
+    r"\A\s*<": "XML, such as SVG or GraphML",
+    r"\A\s*(?:strict\s+)?digraph\b": "a graph in DOT",
     r"\barchitecture\s+\w+\s+of\b|\bport\s+map\b": "VHDL",
     r"^\s*module\s+\w+\s*[#(]": "Verilog",
     r"\A\s*\{[0-9]+(,[0-9]+){6}\}\(\[": "a netlist of Cartesian genetic programming",
@@ -156,6 +156,10 @@ def _parse(text: str) -> list[Listing]:
     if begins := re.match(r"\s*[0-9]+[ \t]*([:,]?)", bare):
         divides, follows = begins[1] or "[ \t]", "" if begins[1] == "," else ","
         pair = rf"([0-9]{{1,9}})[ \t]*{divides}[ \t]*([0-9]{{1,9}})(?![^\s;{follows}])"
+        if re.fullmatch(r"(?:\s*\b[0-9]{1,9}\b){4,}", bare):
+            n, size, *wires = map(int, bare.split())
+            if len(wires) == 2 * size and min(wires) > 0 and max(wires) <= n:
+                raise NetworkError(f"a table of {size} comparators from 1 is not read: write them as (0,2)")
         bare = re.sub(pair, rf"(\1{begins[1] or ','}\2)", bare)
     if re.fullmatch(r"[\s\[\](){},]*\[[\s\[\](){},]*", bare):
         return [Listing(np.empty((0, 2), np.int64))]

@@ -39,7 +39,7 @@ def test_convert_goes_by_content_and_suffix():
     sizes = ": 4 wires, 5 comparators, 3 layers, as "
     assert call("convert", "four.txt", "four.cn")[0] == f"four.cn{sizes}cn\n"
     assert Path("four.cn").read_text(encoding="utf-8") == "0:2,1:3\n0:1,2:3\n1:2\n"
-    for name in ("four.json", "four.dot", "four.graphml", "four.csv", "four.h", "four.table", "four.layers"):
+    for name in ("four.json", "four.h", "four.knuth", "four.ascii", "four.layers"):
         call("convert", "four.cn", name)
         facts = json.loads(call("verify", name, "--json")[0])
         assert facts["network"] == nsc.Network.from_layers(4, json.loads(SORTER)["layers"]).digest
@@ -53,7 +53,7 @@ def test_convert_takes_options_for_reading():
     assert "--index-base 1" in err
     call("convert", "a", "b.cn", "--index-base", 1, "--n", 5, "--from", "cn")
     assert Path("b.cn").read_text(encoding="utf-8") == "0:2,1:3\n0:1,2:3\n1:2\n"
-    assert call("convert", "b.cn", "-", "--n", 5, "--to", "table")[0].startswith("5 5\n")
+    assert call("convert", "b.cn", "-", "--n", 5, "--to", "sorterhunter")[0].startswith('{"N":5,')
 
 
 def test_convert_says_what_a_format_does_not_hold():
@@ -63,9 +63,9 @@ def test_convert_says_what_a_format_does_not_hold():
         "nsc: note: cn has no number of wires, and some are in no comparator: read it with --n 5\n"
         "nsc: note: cn has no layers: read back, each comparator comes as early as it can (depth 2, here 3)\n"
     )
-    for name in ("b.json", "b.svg", "b.graphml"):
+    for name in ("b.json", "b.svg", "b.dot"):
         assert call("convert", "a.layers", name, "--n", 5)[1] == ""
-    assert call("convert", "a.layers", "b.csv")[1] == ""
+    assert call("convert", "a.layers", "b.txt")[1] == ""
 
 
 @pytest.mark.slow("commands are started and ended")
@@ -90,7 +90,7 @@ def test_convert_is_a_filter():
         "convert four.cn out",
         "convert four.cn out.cn --to sorterhunter-log",
         "convert four.cn out.cn --from svg",
-        "convert four.cn out.cn --from table",
+        "convert four.cn out.cn --from nsc",
         "convert four.cn out.cn --n 3",
         "convert four.cn out.cn --index-base 1",
         "convert four.cn missing/out.cn",

@@ -10,11 +10,10 @@ import tracemalloc
 import networkx  # noqa: F401  imported here, so that times of reading exclude it
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, parse_network, read_network, readable, write_network
 from nsc.compiler.network import Network
 from nsc.compiler.passes import relayer
@@ -26,7 +25,6 @@ MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # enough to show growth that is faster than the file's
 SECONDS_PER_MEGABYTE = 8  # at most 2.5 on an idle machine; cores of shared machines may be much slower
 MEGABYTES_PER_MEGABYTE = 100
-GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 WORDS = [
     *["(", ")", "[", "]", "{", "}", "<", ">", ",", ":", ";", "\n", " ", '"', "'", "#", "//", "/*", "*/"],
     *["0", "1", "2", "-1", "99999999999", "1e9", "0x1", "٣", "\0", "\ud800", "\x1b[2J", "n=", "lo=", "->"],
@@ -44,7 +42,7 @@ WORDS = [
         "'nw':[",
         '"nw":',
         '"format":',
-        GRAPHML,
+        "<graphml>",
         "<!ENTITY",
     ],
 ]
@@ -76,7 +74,6 @@ def test_words_of_all_formats_in_any_order(text, n, format, index_base):
 @pytest.mark.parametrize("name", readable())
 @settings(max_examples=25)
 @given(network=networks(wires=(2, 6), most=3), seed=st.integers(0, 2**32 - 1))
-@example(network=Network.from_layers(2, []), seed=816)  # in GraphML n becomes a text
 def test_damaged_files(name, network, seed):
     text = write_network(network, name)
     draw = random.Random(seed)
@@ -112,20 +109,11 @@ HOSTILE = {
     "spaces": filled(" "),
     "spaces inside": filled(" ", "[(0,", "1)]"),
     "colons": filled("0:1,"),
-    "quotes": filled('"', "layer,lo,hi\n"),
     "NUL": filled("\0"),
     "open comments": filled("/* ", "f(0,1);"),
     "a long name": filled("a", "", "(0,1)"),
     "log lines": filled("{'N'", "", "\n{'N':4,}"),
-    "DOT spaces": filled(" ", "digraph {a", "}"),
-    "DOT edges": filled("a->b;", "digraph {", "}"),
-    "DOT nodes": "digraph {n=2;" + "".join(f"{k}[lo=0,hi=1]" for k in range(3_300)) + "}",
-    "DOT words": "digraph {a [" + "a" * (PART // 2) + " " * (PART // 2) + "]}",
     "spaces in the end": filled(" ", "0:1,", "x"),
-    "DOT brackets": filled("[", "digraph {a", "}"),
-    "GraphML nesting": f"{GRAPHML}{'<a>' * 9_000}{'</a>' * 9_000}</graphml>",
-    "GraphML attributes": filled('<a b=""/>', GRAPHML, "</graphml>"),
-    "GraphML graphs": filled("<graph/>", GRAPHML, "</graphml>"),
     "empty layers": filled("[],", '{"format":"nsc-network/1","n":2,"layers":[', "[]]}"),
     "functions": filled("void f(){" + "A(0,1);A(1,2);" * 20 + "}"),
     "heads": filled("def f(v):\n" + " A(0,1)\n A(1,2)\n" * 8),
@@ -138,16 +126,12 @@ HOSTILE = {
     "exchanges": filled("if(greater(a,b)){t=a;a=b;b=", "", "t;}"),
     "guards": filled("if ", "void f(){", "A(0,1);A(1,2);}"),
     "a drawing": filled("o-^-o\no-v-o\n"),
-    "a graph": "dot",
-    "a graph in XML": "graphml",
 }
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
     text = HOSTILE[case]
-    if text in readable():
-        text = write_network(FAMILIES["bitonic"](64), text)
     assert len(text) > PART / 2
     start = time.process_time()
     check(text)
@@ -161,17 +145,8 @@ def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
     assert peak < MEGABYTES_PER_MEGABYTE * len(text)
 
 
-def test_entities_are_refused_before_they_are_expanded():
-    lines = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(30))
-    start = time.process_time()
-    for text in (f"<!DOCTYPE x [{lines}]>{GRAPHML}&e30;</graphml>", f"{GRAPHML}{lines}&e30;</graphml>"):
-        with pytest.raises(NetworkError, match="has no place in a network file"):
-            parse_network(text)
-    assert time.process_time() - start < 1 + 1
-
-
 N, LAYERS = 512, 80
-LARGE = ["nsc", "sorterhunter", "list", "cn", "knuth", "code", "table", "csv"]
+LARGE = ["nsc", "sorterhunter", "list", "cn", "knuth", "code"]
 
 
 def large_network(layers):
@@ -199,6 +174,7 @@ def test_few_functions_are_called_for_a_comparator(name):
     """What is called a dozen times for each line takes most of a minute for three million comparators."""
     network = large_network(8)
     text = write_network(Network(N, network.comparators, np.arange(network.size + 1)), name)
+    parse_network(text, N, format=name)  # patterns are compiled once
     calls = itertools.count()
     sys.setprofile(lambda _frame, event, _argument: event.endswith("call") and next(calls))
     try:

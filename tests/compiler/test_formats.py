@@ -15,8 +15,7 @@ from nsc.errors import NetworkError
 
 FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
 MEGABYTE = 1 << 20
-GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">%s</graphml>'
-# The same 4-sorter in every format but GraphML, and in the forms of a list.
+# The same 4-sorter in every format, and in the forms of a list.
 FOUR_AS = {
     "nsc": '{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
     "sorterhunter": '{"N":4,"L":5,"D":3,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
@@ -25,11 +24,7 @@ FOUR_AS = {
     "list, flat": "[[0,2],[1,3],[0,1],[2,3],[1,2]]",
     "list, Knuth's": "[1:3][2:4][1:2][3:4][2:3]",
     "list, colons": "0:2,1:3\n0:1,2:3\n1:2",
-    "table": "4 5\n1 2 1 3 2\n3 4 2 4 3",
     "list, pairs": "(0,2),(1,3)\n(0,1),(2,3)\n(1,2)",
-    "csv": "layer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
-    "dot": "digraph {n=4; a [lo=0,hi=2]; b [lo=1,hi=3]; c [lo=0,hi=1]; d [lo=2,hi=3]; e [lo=1,hi=2]; "
-    "a -> c -> e; a -> d -> e; b -> c; b -> d}",
     "list, code": "SWAP(0,2); SWAP(1,3); SWAP(0,1); SWAP(2,3); SWAP(1,2);",
     "ascii": "0 ─○────○───────\n1 ─┼○───●───○───\n2 ─●┼───○───●───\n3 ──●───●───────\n      ┆   ┆   ┆",
 }
@@ -49,7 +44,6 @@ FOUR_AS = {
         "Iteration 5\n{'N':4,'L':5,'D':3,'sw':'x','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}\nIteration 6",
         "0:2,1:3,0:1,2:3,1:2,",
         "\r\n 0 : 2,\r\n\r\n1:3\r\n0:1,2:3,1:2",
-        "4 5 1 2 1 3 2 3 4 2 4 3",
         "(0,2)\n(1,3);\n(0,1);(2,3),(1,2)",
         "0,2 1,3 0,1 2,3 1,2",
         "0, 2\n1, 3\n0, 1\n2, 3\n1, 2",
@@ -58,18 +52,12 @@ FOUR_AS = {
         "# mine\n0:2,1:3 # at once\n0:1,2:3\n1:2",
         "// mine\n\n[(0,2),(1,3)]\n/* then */\n[(0,1),(2,3)]\n[(1,2)] // last",
         "/* mine */ [1:3][2:4] // at once\n[1:2][3:4][2:3]",
-        "# mine\n4 5\n1 2 1 3 2 # from\n3 4 2 4 3 # to",
         '# mine\n{"N":4,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
         "# mine\n[[0,2],[1,3],[0,1],[2,3],[1,2]]",
         "#define S(a) C(0,1); \\\n C(1,3);\n[(0,2),(1,3)]\n[(0,1),(2,3)]\n[(1,2)]",
-        "# mine\nlayer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
         "// layer 0\ncas(0, 2)\ncas(1, 3) /* SWAP(0,1);\n */\ncas(0, 1), cas(2, 3) # 3\ncas(1, 2)",
         "#define min_max(a,b) swap(&d[a], &d[b])\nmin_max(0,2);min_max(1,3);\n"
         "min_max(0,1);min_max(2,3);min_max(1,2);",
-        ",hi,lo,layer\r\n0,2,0,1\r\n1,3,1,1\r\n4,2,1,30\r\n2,1,0,2\r\n3,3,2,2\r\n",
-        'strict digraph "" {graph [n="4"]; node [shape=box]; // drawn\n'
-        "a [lo=0, hi=2, color=red]\nb [lo=1 hi=3];c [lo=0,hi=1]; d [lo=2,hi=3]; e [lo=1,hi=2];\n"
-        'a -> c -> e [wires="(0,)"]; a -> d -> e /* and */ b -> c; b -> d; rankdir=LR}\n',
     ],
 )
 def test_the_same_sorter_in_every_format(text, tmp_path):
@@ -127,8 +115,9 @@ def flat(n, pairs):
         ("[(0,0)]", r"\(0, 0\), number 1, joins a wire to itself"),
         ("[(0,99999999999999999999)]", "line 1: found .*99999"),
         ("[(0,999999999)]", "1000000000"),
-        ("{", "not valid JSON"),
-        ("{}", r"\"n\".*null"),
+        ("{", "line 1: found .{."),
+        ("{}", "line 1: found .{}."),
+        ('{"format":"nsc-network/1"', "not valid JSON"),
         ('{"format":"nsc-network/2","n":2,"layers":[]}', "nsc-network/2"),
         ('{"format":"nsc-network/1","layers":[]}', r"\"n\".*null"),
         ('{"format":"nsc-network/1","n":2}', "layers"),
@@ -166,37 +155,14 @@ def flat(n, pairs):
         ("0:0123456789", "line 1"),
         ("[1:2][3-4]", r"line 1: found .\[3-4\].: .*\[1:2\]"),
         ("[1:2]\n[0:1]", r"comparator \(0, 1\) has a wire outside 1 … 2"),
-        ("4 2\n1 2\n3", "2 comparators has 4 numbers after the first two, this one 3"),
-        ("4 1 1 x", "number 4 of the table.*x"),
-        ("4 1 0 3", r"\(0, 3\) has a wire outside 1 … 4"),
-        ("70000 0", "65,536 wires"),
         ("SWAP(0,1); CSWAP(1,2);", "line 1: found .CSWAP.1,2.;.: .* such as SWAP.1,2.$"),
         ("SWAP(0,1);\nif (x) SWAP(1,2);", "line 2.*if"),
         ("SWAP(0,1);\n\n/* SWAP(1,2);", "line 3: the comment /. has no end"),
-        ("layer,lo,hi\n0,0,1\n0,1,2", r"\(1, 2\) in layer 0 touches wire 1 a second time"),
-        ("layer,lo,hi\n0,0,1\n1,1", "line 3: expected as many values as the header has.*1.,.*1"),
-        ("layer,lo,hi\n0,0,1.0", r"line 2.*1\.0"),
-        ("layer,lo,hi,lo\n0,0,1,0", "once each"),
-        ('layer,lo,hi\n0,"0,1', "line 2"),
-        ("digraph {n=2; a [lo=0,hi=1]", "digraph { … }"),
-        ("digraph {a [lo=0,hi=1]\na [lo=1,hi=2]}", "line 2: expected a new node"),
-        ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]; a ->; b}", "line 1: expected .*a ->"),
-        ("digraph {n=4=5; a [lo=0,hi=1]}", "line 1: expected .*=5"),
-        ("digraph {a [lo=0,hi=1; b [lo=1,hi=2]}", "line 1: expected .*a .lo"),
-        ("digraph {a [lo=0,hi=1]; b}", "expected a new node as .*found .b."),
-        ("digraph {a [lo=0,hi=1]; a -> b}", "node .b.: lo must be a wire's number; it is missing"),
-        ("digraph {a [lo=0,hi=x]}", "node .a.: hi .*x"),
-        ("digraph {n=x; a [lo=0,hi=1]}", "n must be an integer"),
-        ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]}", "both touch wire 0 and no edge"),
-        ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]; a -> b -> a}", "no cycle"),
-        ("digraph {a [lo=0,hi=1,layer=1]; b [lo=0,hi=1,layer=1]; a -> b}", "wire 0 a second time"),
-        ("digraph {}\ndigraph {}", "line 1: expected"),
-        ("<graphml/>", "not valid GraphML"),
-        ("<!DOCTYPE x><graphml/>", "<!DOCTYPE has no place"),
-        (GRAPHML % "<graph", "not valid GraphML"),
-        (GRAPHML % '<graph edgedefault="directed"><node id="a"/></graph>', "node .a.: lo"),
-        (GRAPHML % '<graph edgedefault="undirected"/>', "must be directed"),
-        (GRAPHML % '<graph edgedefault="directed"/>', "state n"),
+        ("4 2\n1 2\n3 4", "a table of 2 comparators from 1 is not read: write them as .0,2."),
+        ("4 5\n1 2 1 3 2\n3 4 2 4 3", "a table of 5 comparators"),
+        ("layer,lo,hi\n0,0,1", "line 1: found .layer,lo,hi.: comparators are"),
+        ("digraph {n=2; a [lo=0,hi=1]}", "a graph in DOT, which is not read"),
+        ("<graphml/>", "XML, such as SVG or GraphML, which is not read"),
         ("{'N':4,'nw':[(0,2),(1,3", "no whole line"),
         ("x\n{'N':4,'L':2,'nw':[(0,2),(1,3]}", "line 2"),
         ("{'N':4,'L':2,'nw':(0,2)}", "line 1: comparator 1 must be .lo, hi., found 0"),

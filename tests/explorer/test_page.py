@@ -349,7 +349,7 @@ def test_sliders_soften_the_network(opened):
 def test_a_link_holds_the_state(opened):
     link = (
         "#mode=soft&x=1,5,2,8,3,7,4,6&step=3&follow=2&ranks=5,6,7&paint=cone&block=3&relaxation=gaussian&lambda=0.5"
-        "&steepness=0.7&form=error-free&show=gradient&of=p2.5&format=csv&source=C%2B%2B"
+        "&steepness=0.7&form=error-free&show=gradient&of=p2.5&format=knuth&source=C%2B%2B"
     )
     page = opened("bitonic", 8, link=link)
     settled(page)

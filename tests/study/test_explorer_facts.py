@@ -86,8 +86,8 @@ def test_a_page_is_one_text_without_addresses():
 def test_long_texts_are_left_out_and_say_where_to_get_them():
     facts = facts_of("odd_even", 128)
     left_out = {text["name"]: text["note"] for text in facts["formats"] if text["text"] is None}
-    assert "graphml" in left_out
-    assert "nsc convert odd_even_128.json odd_even_128.graphml" in left_out["graphml"]
+    assert "dot" in left_out
+    assert "nsc convert odd_even_128.json odd_even_128.dot" in left_out["dot"]
     assert len(render_page(facts)) < 3 << 20
 
 
