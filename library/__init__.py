@@ -61,7 +61,8 @@ def text(name: str) -> str:
 
 def constant(name: str, header: str) -> float:
     """Return a number that a header of nsc/ defines, so that Python has it from there."""
-    found = re.search(rf"^constexpr [^;]*\b{name} = ([-.\w]+)[,;]", text(f"nsc/{header}"), re.MULTILINE)
+    line = rf"^(?:inline )?constexpr [^;]*\b{name} = ([-.\w]+)[,;]"
+    found = re.search(line, text(f"nsc/{header}"), re.MULTILINE)
     assert found is not None, (name, header)
     return float(found[1])
 

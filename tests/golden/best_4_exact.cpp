@@ -20,7 +20,7 @@ struct Network {
         0, 1, 2, 3,
     };
 
-    static constexpr nsc::WirePair pairs[] = {
+    [[maybe_unused]] static constexpr nsc::WirePair pairs[] = {
         {0, 2}, {1, 3}, {0, 1}, {2, 3}, {1, 2}, {},
     };
 

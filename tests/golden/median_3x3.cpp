@@ -26,8 +26,8 @@ struct Window {
     static constexpr int64_t planes = 1, rows = 3, columns = 3, channels = NSC_CHANNELS;
     static constexpr int64_t rows_per_step = 8, list_rows = 0, operations = 18;
     static constexpr bool may_miss = NSC_MISSING;
-    static constexpr int64_t ranks[] = {4};
-    static constexpr nsc::Place places[] = {
+    [[maybe_unused]] static constexpr int64_t ranks[] = {4};
+    [[maybe_unused]] static constexpr nsc::Place places[] = {
         {0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2}, {0, 2, 0}, {0, 2, 1},
         {0, 2, 2},
     };

@@ -23,7 +23,7 @@ struct Pair {
 };
 
 // Most comparators of a codelet, most wires, and the multiple at which its slots begin.
-constexpr int32_t most_comparators = 128, most_wires = 16, slot_alignment = 16;
+inline constexpr int32_t most_comparators = 128, most_wires = 16, slot_alignment = 16;
 
 // A bit for each comparator of a codelet: whether it leaves the minimum on its second wire.
 struct Flips {
