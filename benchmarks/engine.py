@@ -30,6 +30,7 @@ from nsc.join import prebuilding
 from nsc.runtime.build import prebuilt
 from nsc.runtime.build.cache import opened
 from nsc.runtime.build.prebuilt import LEVELS
+from nsc.runtime.build.system import machine as architecture
 from nsc.runtime.relaxed.library import Engine
 
 RESULTS = Path(__file__).parent / "results" / "engine.md"
@@ -57,7 +58,7 @@ def main() -> None:
         print(lines[-1], flush=True)
     lines += ["", f"| level | {' | '.join(WORDS)} |", f"|:---|{'---:|' * len(WORDS)}"]
     here = prebuilt.level_here()
-    for level in itertools.dropwhile(lambda level: level != here, LEVELS):
+    for level in itertools.dropwhile(lambda level: level != here, LEVELS[architecture()]):
         lines.append(f"| {level} | {' | '.join(f'{ratio:.2f}' for ratio in level_ratios(level))} |")
         print(lines[-1], flush=True)
     head = (
@@ -65,7 +66,7 @@ def main() -> None:
         "table has the engine's time over the own library's time. The second has what the first "
         "call of a network takes by an engine that is built, behind its proof, and the build of its own "
         f"library: medians of {ROUNDS} processes. The third has the time of a cross entropy and its gradient "
-        "by the engine of a level of x86-64, as the package sortnets-kernels has them, over that by the "
+        "by the engine of a level of processors, as the package sortnets-kernels has them, over that by the "
         "engine that is built here."
     )
     write_whole(RESULTS, "\n".join(["# The engine", "", paragraph(head), "", *lines, ""]))
@@ -92,8 +93,9 @@ def ratios(n: int, batch: int) -> Iterator[float]:
 def level_ratios(level: str) -> Iterator[float]:
     """Yield the time by the engine of a level over that by the engine of this machine."""
     source = nsc.compile(*CASES[0]).kernel.engine_sources["float32"]
+    platform = prebuilding.PLATFORMS[f"manylinux_2_17_{architecture()}"]
     with tempfile.TemporaryDirectory() as folder:
-        path = prebuilding.write("engine_logistic", source, level, Path(folder))
+        path = prebuilding.write("engine_logistic", source, platform, level, Path(folder))
         for family, n in CASES:
             kernel = nsc.compile(family, n).kernel
             tables = NetworkTables.from_text(kernel.files[TABLES])

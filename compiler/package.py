@@ -104,6 +104,8 @@ def replaces(package: Package, folder: Path) -> bool:
 
 def _check_replaceable(place: Path) -> None:
     """Raise LoweringError unless a folder holds a package that nsc wrote, of any version, and no more."""
+    if place.name not in os.listdir(place.parent):  # a file system that does not tell cases apart
+        raise LoweringError(f"{place} is there in other letters' case: choose another {argument('name')}")
     listed = None if os.path.islink(place) else _listed(place)
     if listed is None:
         raise LoweringError(

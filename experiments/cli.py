@@ -32,13 +32,13 @@ from experiments.making import Begun, Place, make
 from experiments.methods import classes
 from experiments.profiles import PROFILES
 from experiments.scheduling import message_of
-from experiments.scheduling.processes import cores
 from experiments.tables import TABLES, runtime
 from experiments.tables.plan import Settings, Table
 from experiments.writing import report, show, write
 from experiments.writing.records import Finished
 from nsc.cli.interrupts import INTERRUPTED, raise_instead
 from nsc.errors import NscError
+from nsc.runtime.devices.threads import cores
 
 
 class _Folder(click.Path):

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from copies import ROOMS, copy_project
 
+from nsc.join.prebuilding import PLATFORMS
+from nsc.runtime.build.prebuilt import LEVELS
+
 ROOT = Path(__file__).parents[1]
 TREE = (
     *ROOMS,
@@ -108,21 +111,27 @@ def test_a_tag_is_of_one_commit(release):
     assert "raise the version" in not_ok(release.tag)
 
 
-@pytest.mark.nightly("kernels are built for each level of processors, twice")
-def test_the_wheel_of_prebuilt_kernels(release):
+@pytest.mark.nightly("kernels are built for each platform, twice")
+def test_the_wheels_of_prebuilt_kernels(release):
     commit(release, ("nsc/join/prebuilding.py", "for sigmoid in SIGMOIDS}", 'for sigmoid in ["cauchy"]}'))
-    wheels = []
+    built = []
     for _ in range(2):
         release.kernels()
-        (wheel,) = release.DIST.glob("sortnets_kernels-*.whl")
-        wheels.append(wheel.read_bytes())
-    assert wheels[0] == wheels[1]
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        (metadata,) = (archive.read(name).decode() for name in names if name.endswith("/METADATA"))
-        (tags,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
-    libraries = [Path(name).name.partition("-")[0] for name in names if name.endswith(".so")]
-    assert libraries == 2 * ["engine_cauchy"]
-    assert f"Requires-Dist: sortnets=={release.version()}" in metadata
-    assert "Root-Is-Purelib: false" in tags
-    assert "Tag: py3-none-manylinux_2_17_x86_64" in tags
+        built.append(
+            {wheel.name: wheel.read_bytes() for wheel in release.DIST.glob("sortnets_kernels-*.whl")}
+        )
+    assert built[0] == built[1]
+    assert len(built[0]) == len(PLATFORMS)
+    for name in built[0]:
+        with zipfile.ZipFile(release.DIST / name) as archive:
+            names = archive.namelist()
+            (metadata,) = (archive.read(name).decode() for name in names if name.endswith("/METADATA"))
+            (tags,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
+        tag = name.removesuffix(".whl").rpartition("-")[2]
+        libraries = [Path(name) for name in names if "engine" in name]
+        assert {path.name.partition("-")[0] for path in libraries} == {"engine_cauchy"}
+        assert {path.suffix for path in libraries} == {PLATFORMS[tag].system.suffix}
+        assert len(libraries) == len(LEVELS[PLATFORMS[tag].machine])
+        assert f"Requires-Dist: sortnets=={release.version()}" in metadata
+        assert "Root-Is-Purelib: false" in tags
+        assert f"Tag: py3-none-{tag}\n" in tags

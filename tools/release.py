@@ -16,6 +16,8 @@ from pathlib import Path
 
 import click
 
+from nsc.join.prebuilding import PLATFORMS
+
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 
@@ -45,10 +47,10 @@ def build() -> str:
     with tempfile.TemporaryDirectory() as name:
         tree, out, again = (Path(name) / part for part in ("tree", "out", "again"))
         _export(tree)
-        _hatch(tree, out, time, umask=0o022)
+        _hatch(tree, out, {"SOURCE_DATE_EPOCH": time}, umask=0o022)
         (sdist,) = out.glob("*.tar.gz")
         run("tar", "--extract", "--file", sdist, cwd=tree)
-        _hatch(tree / sdist.name.removesuffix(".tar.gz"), again, time, umask=0o077)
+        _hatch(tree / sdist.name.removesuffix(".tar.gz"), again, {"SOURCE_DATE_EPOCH": time}, umask=0o077)
         built = {file.name: file.read_bytes() for file in out.iterdir()}
         differ = [file.name for file in again.iterdir() if file.read_bytes() != built.pop(file.name, None)]
         if differ or built:
@@ -62,16 +64,19 @@ def build() -> str:
 
 
 def kernels() -> str:
-    """Write the wheel of prebuilt kernels of the last commit into dist/, in a few minutes."""
-    with tempfile.TemporaryDirectory() as name:
-        tree, out = Path(name) / "tree", Path(name) / "out"
-        _export(tree)
-        time = run("git", "log", "-1", "--format=%ct")
-        _hatch(tree / "tools" / "kernels", out, time, umask=0o022, target=("-t", "wheel"))
-        (wheel,) = out.iterdir()
-        DIST.mkdir(exist_ok=True)
-        (DIST / wheel.name).write_bytes(wheel.read_bytes())
-    return f"{wheel.name}, {(DIST / wheel.name).stat().st_size / 1e6:.1f} MB"
+    """Write the wheels of prebuilt kernels of the last commit into dist/, in a few minutes."""
+    DIST.mkdir(exist_ok=True)
+    time = run("git", "log", "-1", "--format=%ct")
+    for platform in PLATFORMS:
+        with tempfile.TemporaryDirectory() as name:
+            tree, out = Path(name) / "tree", Path(name) / "out"
+            _export(tree)
+            variables = {"SOURCE_DATE_EPOCH": time, "SORTNETS_PLATFORM": platform}
+            _hatch(tree / "tools" / "kernels", out, variables, umask=0o022, target=("-t", "wheel"))
+            (wheel,) = out.iterdir()
+            (DIST / wheel.name).write_bytes(wheel.read_bytes())
+    sizes = ((wheel.name, wheel.stat().st_size / 1e6) for wheel in sorted(DIST.glob("sortnets_kernels*")))
+    return ", ".join(f"{name}, {size:.1f} MB" for name, size in sizes)
 
 
 def _export(tree: Path) -> None:
@@ -80,9 +85,11 @@ def _export(tree: Path) -> None:
     run("tar", "--extract", "--file", "tree.tar", cwd=tree)
 
 
-def _hatch(tree: Path, out: Path, time: str, umask: int, target: tuple[str, ...] = ()) -> None:
+def _hatch(
+    tree: Path, out: Path, variables: dict[str, str], umask: int, target: tuple[str, ...] = ()
+) -> None:
     command = (sys.executable, "-m", "hatchling", "build", "-d", str(out), *target)
-    run(*command, cwd=tree, umask=umask, SOURCE_DATE_EPOCH=time)
+    run(*command, cwd=tree, umask=umask, **variables)
 
 
 def first(pattern: str, file: str) -> str:
@@ -179,7 +186,7 @@ def build_command() -> None:
 
 @main.command("kernels")
 def kernels_command() -> None:
-    """Build the wheel of prebuilt kernels, which takes what nsc requires, but for PyTorch."""
+    """Build the wheels of prebuilt kernels, which takes what nsc requires and ziglang, but not PyTorch."""
     sys.exit(report({"kernels": kernels}))
 
 

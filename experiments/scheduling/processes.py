@@ -16,6 +16,7 @@ from multiprocessing.context import SpawnProcess
 
 from experiments.run import Result, Run
 from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt
+from nsc.runtime.devices.threads import cores
 
 # Seconds until a process that is asked to end is forced.
 _GRACE = 2
@@ -125,11 +126,6 @@ def _limit_threads(threads: int) -> None:
     os.environ["OMP_NUM_THREADS"] = str(threads)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def started(answer: Callable[..., object], *given: object) -> tuple[SpawnProcess, Connection]:

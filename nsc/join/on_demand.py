@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import os
-import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -26,6 +25,7 @@ from nsc.errors import NscError, PackageError, UnprovedError
 from nsc.join.choosing import Kind
 from nsc.runtime.build import folder
 from nsc.runtime.build.cache import Artifact, binary_of, digest
+from nsc.runtime.build.system import processor
 from nsc.runtime.exact.kernel import ExactFunction, ExactKernel, function_of
 from nsc.runtime.exact.windows import FilterFunction, FilterKernel
 from nsc.version import VERSION
@@ -40,8 +40,6 @@ Function = TypeVar("Function", ExactFunction, FilterFunction)
 _ROOT = Path(__file__).parents[1]
 # Folders whose files libraries are made from.
 _ROOMS = ("compiler", "contract", "library", "templates")
-# Lines of /proc/cpuinfo that describe a processor.
-_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class _Task(Generic[Function]):
     @property
     def _name(self) -> str:
         environment = tuple(os.environ.get(name) for name in ("NSC_CXX", "CXX", "NSC_CXXFLAGS"))
-        return f"task-{digest(repr((self.asked, _sources(), _processor(), environment)))}"
+        return f"task-{digest(repr((self.asked, _sources(), processor(), environment)))}"
 
 
 @cache
@@ -210,11 +208,3 @@ def _sources() -> str:
                 status = os.stat(path := os.path.join(above, file))
                 state.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return state.hexdigest()
-
-
-@cache
-def _processor() -> str:
-    """Return Linux's description of this processor."""
-    first = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0]
-    lines = [line for line in first.splitlines() if line.startswith(_PROCESSOR)]
-    return "\n".join([platform.machine(), *lines])

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from nsc.errors import BuildError
 from nsc.runtime.build.folder import UntrustedError, check_folder
+from nsc.runtime.build.system import SYSTEMS
 
 # The names of what `cache.py` and `folder.py` write; what begins with a dot is not finished.
 _NAME = re.compile(r"\.?(?P<entry>(?P<what>[\w-]+)-[0-9a-f]{24})[.-].+")
-_KINDS = {".so": "library", ".cubin": "CUDA binary"}
+_KINDS = {".cubin": "CUDA binary", **{system.suffix: "library" for system in SYSTEMS.values()}}
 _DAY = 24 * 60 * 60
 # Seconds after which an unfinished build goes on no more: a compiler has fewer.
 _ENDED = 60 * 60

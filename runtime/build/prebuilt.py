@@ -1,6 +1,6 @@
 """Prebuilt: libraries that the package sortnets-kernels brings, so that a first call needs no compiler.
 
-They are built for levels of x86-64, and are found by their source, headers included.
+They are built for levels of processors, and are found by their source, headers included.
 The package is trusted, as Python trusts the code of every package.
 """
 
@@ -9,19 +9,22 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-import platform
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from nsc import library
 from nsc.runtime.build.cache import digest
+from nsc.runtime.build.system import System, instructions, machine, system
 
 PACKAGE = "sortnets_kernels"
-# The levels of x86-64 that libraries are built for, the best first, with what Linux calls their instructions.
-LEVELS = {
-    "x86-64-v4": frozenset(["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]),
-    "x86-64-v3": frozenset(["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"]),
+# The levels of processors that libraries are built for, the best first, by their names in ziglang, with what
+# Linux calls their instructions.
+LEVELS: dict[str, dict[str, frozenset[str]]] = {
+    "x86_64": {
+        "x86_64_v4": frozenset(["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]),
+        "x86_64_v3": frozenset(["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"]),
+    },
+    "aarch64": {"generic": frozenset()},
 }
 
 
@@ -33,13 +36,13 @@ def find(name: str, source: str) -> Path | None:
     folder, level = _folder(), level_here()
     if folder is None or level is None or {"NSC_CXX", "NSC_CXXFLAGS"} & os.environ.keys():
         return None
-    path = folder / file_name(name, source, level)
+    path = folder / file_name(name, source, level, system())
     return path if path.is_file() else None
 
 
-def file_name(name: str, source: str, level: str) -> str:
+def file_name(name: str, source: str, level: str, system: System) -> str:
     """Return the name of a library's file in the package."""
-    return f"{name}-{digest(library.expanded(source), level)}.so"
+    return f"{name}-{digest(library.expanded(source), level)}{system.suffix}"
 
 
 def description() -> str | None:
@@ -47,7 +50,9 @@ def description() -> str | None:
     folder, level = _folder(), level_here()
     if folder is None or level is None:
         return None
-    return f"{sum(path.suffix == '.so' for path in folder.iterdir())} libraries, {level}, in {folder}"
+    return (
+        f"{sum(path.suffix == system().suffix for path in folder.iterdir())} libraries, {level}, in {folder}"
+    )
 
 
 @functools.cache
@@ -59,12 +64,9 @@ def _folder() -> Path | None:
 @functools.cache
 def level_here() -> str | None:
     """Return the best level of this processor; None: it has none."""
-    if platform.machine() != "x86_64":
-        return None
-    found = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
-    return best_level(found[1].split() if found else ())
+    return best_level(machine(), instructions())
 
 
-def best_level(flags: Iterable[str]) -> str | None:
+def best_level(machine: str, has: Iterable[str]) -> str | None:
     """Return the best level of a processor with some instructions; None: it has none."""
-    return next((level for level, needs in LEVELS.items() if needs <= set(flags)), None)
+    return next((level for level, needs in LEVELS.get(machine, {}).items() if needs <= set(has)), None)

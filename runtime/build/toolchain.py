@@ -9,12 +9,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 from nsc.errors import BuildError, ToolchainError
+from nsc.runtime.build.system import System, machine, system
 
 # No -ffast-math: it would flush denormals in the whole process once loaded, and NaN and the tails
 # of the sigmoids would be lost. The flags may change errno and FP exception flags, but no result.
@@ -41,9 +42,9 @@ _GCC_FLAGS_RELAXED = (
     "-fno-cse-follow-jumps",
     "-fno-rerun-cse-after-loop",
 )
-# This machine's processor, as GCC and clang for x86 name it.
-_NATIVE = "-march=native"
-_ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
+_ZIG = (sys.executable, "-m", "ziglang", "c++")
+# For any other run-time library than C's, ziglang would first build it, for a minute.
+_ZIG_FLAGS = ("-nostdlib", "-lc", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
 # Words in commands of GCC and clang; the word behind says something of the processor.
 _PROCESSOR = ("--param", "-triple", "-target-cpu", "-target-feature", "-tune-cpu")
 _PROBE_SECONDS = 60
@@ -59,28 +60,29 @@ class Toolchain:
         version: its version, in its own words.
         instruction_set: what -march=native stands for on this machine, as the compiler resolves it.
             A key over the flag's text would let a shared home serve another machine's binary.
+        system: that libraries are for.
     """
 
     command: tuple[str, ...]
     version: str
     instruction_set: str
+    system: System
     source_suffix = ".cpp"
-    binary_suffix = ".so"
+
+    @property
+    def binary_suffix(self) -> str:
+        """The suffix of libraries."""
+        return self.system.suffix
 
     @property
     def identity(self) -> tuple[str, ...]:
         """All that a library depends on, except its source."""
-        system = (platform.machine(), "-".join(platform.libc_ver()))
-        return (shlex.join(self.command), self.version, self.instruction_set, *system)
+        place = (platform.machine(), self.system.version())
+        return (shlex.join(self.command), self.version, self.instruction_set, *place)
 
     def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
         """Return the complete build command."""
-        return (*self.command, str(source), "-o", str(binary))
-
-    def for_level(self, level: str) -> Toolchain:
-        """Return the toolchain for all processors of a level, such as x86-64-v3, not only this machine's."""
-        march = f"-march={level}"
-        return replace(self, command=tuple(march if word == _NATIVE else word for word in self.command))
+        return (*self.command, str(source), "-o", str(binary), *self.system.link_flags(binary.name))
 
     def compile(self, source: Path, binary: Path) -> None:
         """Compile a source to a shared library.
@@ -124,18 +126,31 @@ def _find(
         )
     program = next(filter(None, programs.values()), None)
     if program is None:
-        raise ToolchainError(
-            f"no C++ compiler found; tried {', '.join(programs)}. "
-            "Install g++ or clang, or pip install ziglang"
-        )
+        raise ToolchainError(f"no C++ compiler found; tried {', '.join(programs)}. {system().install}")
     return _probe(program, flags, relaxed)
+
+
+def cross_toolchain(target: str, cpu: str, system: System) -> Toolchain:
+    """Return ziglang's compiler for processors of a system; on every machine it writes the same libraries.
+
+    Args:
+        target: the processors and the system, as ziglang names them.
+        cpu: the least of these processors.
+        system: the system.
+
+    Raises:
+        BuildError: no ziglang.
+    """
+    # Without -s, which leaves out what debuggers read, a library has the paths of this machine.
+    command = (*_ZIG, "-target", target, f"-mcpu={cpu}", "-s", *FLAGS, *_ZIG_FLAGS)
+    return Toolchain(command, _output((*_ZIG, "--version")).strip(), cpu, system)
 
 
 def _programs(nsc_cxx: str | None, cxx: str | None) -> dict[str, _Program | None]:
     stated = {f"$NSC_CXX ({nsc_cxx or 'unset'})": nsc_cxx, f"$CXX ({cxx or 'unset'})": cxx}
     names = {**stated, **{name: name for name in ("c++", "g++", "clang++")}}
     has_zig = importlib.util.find_spec("ziglang") is not None
-    zig = ((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS) if has_zig else None
+    zig = (_ZIG, _ZIG_FLAGS) if has_zig else None
     return {**{name: _located(command or "") for name, command in names.items()}, "the ziglang package": zig}
 
 
@@ -158,7 +173,7 @@ def _located(command: str) -> _Program | None:
     except ValueError:
         return None
     path = shutil.which(words[0]) if words else None
-    if path is None:
+    if path is None or (Path(path).parent == Path("/usr/bin") and not system().has_tools()):
         return None
     flags = next((k for k, word in enumerate(words) if word.startswith("-")), len(words))
     return (path, *words[1:flags]), tuple(words[flags:])
@@ -166,7 +181,7 @@ def _located(command: str) -> _Program | None:
 
 def _probe(compiler: _Program, added: tuple[str, ...], relaxed: bool) -> Toolchain:
     program, flags = compiler
-    native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else _NATIVE
+    native = "-mcpu=native" if machine() == "aarch64" else "-march=native"
     version = _output((*program, "--version"))
     own = () if "clang" in version else (*_GCC_FLAGS, *(_GCC_FLAGS_RELAXED if relaxed else ()))
     command = (*program, *FLAGS, *own, native, *flags, *added)
@@ -178,7 +193,7 @@ def _probe(compiler: _Program, added: tuple[str, ...], relaxed: bool) -> Toolcha
         hint = f"its last flags come from NSC_CXXFLAGS, {shlex.join(added)!r}: correct or unset it"
         raise BuildError(f"{error}\n{hint}", error.command, error.log) from None
     resolved = [_instructions(line) for line in verbose.splitlines() if "cc1" in line]
-    return Toolchain(command, version.strip(), "\n".join(resolved))
+    return Toolchain(command, version.strip(), "\n".join(resolved), system())
 
 
 def _instructions(line: str) -> str:

@@ -17,14 +17,15 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.relaxed import cpp
 from nsc.join import prebuilding
 from nsc.runtime.build import prebuilt
-from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.build.system import machine
+from nsc.runtime.build.toolchain import cross_toolchain
 from nsc.runtime.relaxed.kernel import Kernel
 
 pytestmark = pytest.mark.slow("kernels are built for levels of processors")
 
 ROOT = Path(__file__).parents[2]
-LEVEL = prebuilt.level_here()
-needs_level = pytest.mark.skipif(LEVEL is None, reason="no Linux on x86-64 with AVX2")
+LEVEL, PLATFORM = prebuilt.level_here(), f"manylinux_2_17_{machine()}"
+needs_level = pytest.mark.skipif(LEVEL is None, reason="a processor of no level")
 
 USE = """
 import sys, warnings
@@ -48,7 +49,8 @@ def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("path") / prebuilt.PACKAGE
     folder.mkdir()
     (folder / "__init__.py").touch()
-    prebuilding.write("engine_logistic", prebuilding.sources()["engine_logistic"], LEVEL, folder)
+    source = prebuilding.sources()["engine_logistic"]
+    prebuilding.write("engine_logistic", source, prebuilding.PLATFORMS[PLATFORM], LEVEL, folder)
     return folder.parent
 
 
@@ -117,16 +119,21 @@ def test_without_the_package_nothing_is_found():
 def test_levels_are_those_of_the_compiler():
     """Linux and the compiler name these instructions alike; a level has those of the levels behind it."""
     alike = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx", "avx2", "bmi2", "f16c", "fma"}
+    platform, levels = prebuilding.PLATFORMS["manylinux_2_17_x86_64"], prebuilt.LEVELS["x86_64"]
     has: set[str] = set()
-    for level, needs in reversed(prebuilt.LEVELS.items()):
+    for level, needs in reversed(levels.items()):
         has |= needs
-        command = (*find_toolchain().for_level(level).command, "-dM", "-E", "-x", "c++", os.devnull)
+        toolchain = cross_toolchain(platform.target, level, platform.system)
+        command = (*toolchain.command, "-dM", "-E", "-x", "c++", os.devnull)
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         macros = {line.split()[1] for line in lines if line.startswith("#define ")}
         assert alike & {macro.strip("_").lower() for macro in macros} == alike & has
-    assert prebuilt.best_level(prebuilt.LEVELS["x86-64-v3"]) == "x86-64-v3"
-    assert prebuilt.best_level({*prebuilt.LEVELS["x86-64-v3"], *prebuilt.LEVELS["x86-64-v4"]}) == "x86-64-v4"
-    assert prebuilt.best_level(prebuilt.LEVELS["x86-64-v3"] - {"fma"}) is None
+    v4, v3 = levels.values()
+    assert prebuilt.best_level("x86_64", v3) == "x86_64_v3"
+    assert prebuilt.best_level("x86_64", {*v3, *v4}) == "x86_64_v4"
+    assert prebuilt.best_level("x86_64", v3 - {"fma"}) is None
+    assert prebuilt.best_level("aarch64", ()) == "generic"
+    assert prebuilt.best_level("riscv64", ()) is None
 
 
 def test_what_is_prebuilt_is_what_calls_run():
