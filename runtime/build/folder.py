@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,14 +28,21 @@ class UntrustedError(PermissionError):
 
 
 def user_folder() -> Path:
-    """Return the cache folder, without links in its path; it may not be there yet."""
+    """Return the cache folder, without links in its path; it may not be there yet.
+
+    A user without a home, as in some containers, has one in the folder for temporary files.
+    """
     configured = os.environ.get("NSC_CACHE_DIR")
     if configured:
         # In an environment file or a YAML list no shell has replaced the ~.
         return Path(os.path.realpath(os.path.expanduser(configured)))
     import platformdirs  # not needed where the folder is stated
 
-    return Path(os.path.realpath(platformdirs.user_cache_dir("nsc", appauthor=False)))
+    with contextlib.suppress(RuntimeError):  # no home; in older versions the path begins with ~
+        found = platformdirs.user_cache_dir("nsc", appauthor=False)
+        if os.path.isabs(found):
+            return Path(os.path.realpath(found))
+    return Path(os.path.realpath(tempfile.gettempdir()), f"nsc-{os.getuid()}")
 
 
 def made_folder() -> Path:
