@@ -22,8 +22,7 @@ _CODES = {name: routing.code for name, routing in ROUTINGS.items()}
 
 def _functions(call: Call) -> Functions | None:
     """Return the functions for a call, perhaps not for the next one; None: the plain reference serves."""
-    library = call.kernel.serving or call.kernel.library()
-    return library.functions[real_of(call.x.dtype)] if library else None
+    return (call.kernel.serving or call.kernel.library()).functions[real_of(call.x.dtype)]
 
 
 def empty_kept(call: Call) -> None:

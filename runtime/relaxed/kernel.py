@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import warnings
@@ -84,8 +85,6 @@ class Kernel:
         self._lock = Lock()
         # The library or engine that serves now; None: `library` decides.
         self.serving: Library | Engine | None = None
-        # Whether the plain reference serves, as there is no compiler.
-        self._by_reference = False
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}: n={self.n}, dtypes={list(self.serves)}, targets={list(self.sources)})"
@@ -105,6 +104,12 @@ class Kernel:
         return {real: self.files[engine_source(real)] for real in self.reals}
 
     @property
+    def is_prebuilt(self) -> bool:
+        """Whether an engine is prebuilt for each arithmetic type, so that no call needs a compiler."""
+        name = engine_name(self.sigmoid)
+        return all(prebuilt.find(name, source) for source in self.engine_sources.values())
+
+    @property
     def launch(self) -> Launch:
         """The launch parameters of the CUDA kernels.
 
@@ -120,32 +125,22 @@ class Kernel:
         """Let the network's own library serve from the next call on, which builds it."""
         if not self.is_specialised:
             with self._lock:
-                self.is_specialised, self.serving, self._by_reference = True, None, False
+                self.is_specialised, self.serving = True, None
 
-    def library(self) -> Library | Engine | None:
-        """Return what runs the network now, built if it is not there.
+    def library(self) -> Library | Engine:
+        """Return what runs the network now.
 
-        - After `specialise`, and for a long network: the network's own library.
-        - Else the engine of its relaxation, which gives the same bits.
-        - Without a compiler: the engine, if it is prebuilt.
-        - Else None: the plain torch reference runs the network, after one warning.
+        - After `specialise`, and for a long network: the network's own library, built if it is not there.
+        - Else, and without a compiler: the engine of its relaxation, which gives the same bits. Where it has
+          no functions for a type, the plain torch reference serves.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
             PackageError: the engine's tables are another network's.
         """
         with self._lock:
-            if self.serving is None and not self._by_reference:
-                try:
-                    self.serving = self._opened()
-                except ToolchainError as error:
-                    self._by_reference = True
-                    warnings.warn(
-                        f"nsc: {error}. Until then {self.name} runs as plain torch, many times "
-                        "slower, with the same results",
-                        RuntimeWarning,
-                        stacklevel=3,
-                    )
+            if self.serving is None:
+                self.serving = self._opened()
             return self.serving
 
     def _opened(self) -> Library | Engine:
@@ -168,17 +163,27 @@ class Kernel:
     def engine(self) -> Engine:
         """Return the engine with this network. It is built, unless it is there, for a type that is called.
 
+        Without a compiler a type whose engine is not prebuilt has no functions, after a warning.
+
         Raises:
-            ToolchainError: no compiler, and not all engines are prebuilt.
             PackageError: the tables are another network's.
         """
         tables = NetworkTables.from_text(self.files[TABLES])
         if (tables.wires, tables.comparators, tables.layers) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
-        sources, name = self.engine_sources, engine_name(self.sigmoid)
-        if not all(prebuilt.find(name, source) for source in sources.values()):
-            find_toolchain(relaxed=True)
-        return Engine(lambda real: engine_library(self.sigmoid, sources[real]), tables)
+        return Engine(self._engine_of, tables)
+
+    def _engine_of(self, real: str) -> ctypes.CDLL | None:
+        try:
+            return engine_library(self.sigmoid, self.engine_sources[real])
+        except ToolchainError as error:
+            warnings.warn(
+                f"nsc: {error}. Until then {self.name} runs as plain torch in {real}, many times "
+                "slower, with the same results",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
 
     @cached_property
     def layers(self) -> tuple[Pairs, ...]:

@@ -86,14 +86,14 @@ class _AnyNetwork(ctypes.Structure):
     )
 
 
-class _Made(dict[str, Functions]):
+class _Made(dict[str, Functions | None]):
     """Functions by their arithmetic type, made when they are first asked for."""
 
-    def __init__(self, make: Callable[[str], Functions]) -> None:
+    def __init__(self, make: Callable[[str], Functions | None]) -> None:
         super().__init__()
         self._make = make
 
-    def __missing__(self, real: str) -> Functions:
+    def __missing__(self, real: str) -> Functions | None:
         return self.setdefault(real, self._make(real))
 
 
@@ -101,15 +101,15 @@ class Engine:
     """A network, run by the engines of its relaxation.
 
     Args:
-        engine_of: returns the engine of an arithmetic type, built if it is not there.
+        engine_of: returns the engine of an arithmetic type, built if it is not there; None: it cannot be.
         tables: the network's tables.
 
     Attributes:
-        functions: the functions by arithmetic type. The first look-up of a type raises as `engine_of`, and
-            MemoryError where there is too little memory for the tables.
+        functions: the functions by arithmetic type, or None for a type without an engine. The first look-up
+            of a type raises as `engine_of`, and MemoryError where there is too little memory for the tables.
     """
 
-    def __init__(self, engine_of: Callable[[str], ctypes.CDLL], tables: NetworkTables) -> None:
+    def __init__(self, engine_of: Callable[[str], ctypes.CDLL | None], tables: NetworkTables) -> None:
         arrays, members = [], []
         for each in fields(tables):
             value = getattr(tables, each.name)
@@ -120,10 +120,12 @@ class Engine:
         _read.append(arrays)
         self._network = _AnyNetwork(*members)
         self._engine_of = engine_of
-        self.functions: dict[str, Functions] = _Made(self._functions)
+        self.functions: dict[str, Functions | None] = _Made(self._functions)
 
-    def _functions(self, real: str) -> Functions:
+    def _functions(self, real: str) -> Functions | None:
         library = self._engine_of(real)
+        if library is None:
+            return None
         library.nsc_open.restype = ctypes.c_void_p
         plan = library.nsc_open(ctypes.byref(self._network))
         if not plan:
