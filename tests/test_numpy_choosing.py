@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ from orders import stable_order
 import nsc
 import nsc.numpy as exact
 from nsc.contract.windows import MODES
-from nsc.errors import BuildError
+from nsc.errors import BuildError, ToolchainError
 from nsc.join import choosing
 from nsc.join.choosing import Kind, serve
 from nsc.numpy.by_numpy import sort_by_numpy
+from nsc.runtime.build import prebuilt
 
 DTYPES = ["bool", "uint8", "int16", "uint32", "int32", "int64", "float16", "float32", "float64"]
 
@@ -149,6 +151,24 @@ def test_what_cannot_be_built_is_tried_once_and_warned_of(clock, monkeypatch):
     assert len(clock.built) == 1
     with pytest.raises(BuildError), exact.prepare():
         clock.call(kind, 600)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_with_prebuilt_libraries_no_compiler_is_missed_but_one_that_is_named(clock, named, monkeypatch):
+    kind = clock.kind(build_seconds=1.0)
+
+    def fails():
+        raise ToolchainError(f"no compiler, {named}")
+
+    monkeypatch.setattr(kind, "_built", fails)
+    monkeypatch.setattr(prebuilt, "description", lambda: "12 libraries")
+    monkeypatch.delenv("NSC_CXX", raising=False)
+    if named:
+        monkeypatch.setenv("NSC_CXX", "none-such")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert [clock.call(kind, 600) for _ in range(5)] == [None] * 5
+    assert len(caught) == named
 
 
 def test_a_process_finds_kept_kernels_without_the_compiler_of_networks(tmp_path):

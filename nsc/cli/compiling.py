@@ -42,7 +42,7 @@ from nsc.contract.exact import ELEMENTS
 from nsc.contract.manifest import Manifest
 from nsc.contract.targets import TARGETS
 from nsc.contract.windows import Window
-from nsc.errors import INSTALL_TORCH
+from nsc.errors import INSTALL_TORCH, ToolchainError
 from nsc.join.deploying import deployed_source, served_dtypes
 from nsc.runtime.build import nvrtc
 from nsc.runtime.build.cache import Artifact
@@ -131,7 +131,7 @@ def compile_command(
             compiled, certificate = certified(compiled, request, budget)
         kernel = Kernel(compiled.package.files)
         progress.phase("build")
-        artifacts = [kernel.build()] if "cpu" in request.targets else []
+        artifacts = _built(kernel) if "cpu" in request.targets else []
         for architecture in architectures:
             artifacts += build_all(kernel, architecture)
         sources = _deployed(kernel.manifest, kernel, served_dtypes(kernel), folder) if deploy else None
@@ -162,6 +162,8 @@ def compile_command(
                 if nvrtc.is_installed()
                 else f"the CUDA kernels are written and cannot be built here, without CuPy: {nvrtc.INSTALL}"
             )
+        if "cpu" in request.targets and not artifacts:
+            click.echo("nothing is built, without a C++ compiler: the prebuilt engine runs the network")
         built = "built before" if written.is_cached else "built"
         written.say(built if artifacts else "written", seconds, result.verbose)
 
@@ -292,6 +294,16 @@ class _Written:
                 f"{self.deployed}: for programs of torch without Python; its first lines say how to build it"
             )
         click.echo(f"{built}, in {seconds:.2f} s; use it with: {how_to_use(self.place)}")
+
+
+def _built(kernel: Kernel) -> list[Artifact]:
+    """Return the network's own library; none where there is no compiler and the engine is prebuilt."""
+    try:
+        return [kernel.build()]
+    except ToolchainError:
+        if kernel.is_prebuilt:
+            return []
+        raise
 
 
 def _deployed(

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -14,12 +15,13 @@ from nsc.audit.relaxed import relaxed_claim
 from nsc.cli.shared import json_option
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
-from nsc.errors import INSTALL_TORCH, BuildError
+from nsc.errors import INSTALL_TORCH, BuildError, ToolchainError
 from nsc.join.budget import budget_of
 from nsc.runtime.build import nvrtc, prebuilt
 from nsc.runtime.build.folder import made_folder
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.devices.threads import cores
+from nsc.runtime.relaxed.kernel import Kernel
 from nsc.version import VERSION
 from nsc.wording import count
 
@@ -64,7 +66,12 @@ def _variables() -> str:
 
 
 def _compiler() -> str:
-    return find_toolchain().version.splitlines()[0]
+    try:
+        return find_toolchain().version.splitlines()[0]
+    except ToolchainError as error:
+        if not Kernel(_files()).is_prebuilt:
+            raise
+        return f"{error}. Until then networks run in prebuilt engines, and NumPy and torch sort exactly"
 
 
 def _prebuilt() -> str:
@@ -93,10 +100,15 @@ def _cache() -> str:
 
 def _kernel() -> str:
     """Build the kernels of a network, and compare them with the network and the reference."""
-    files = compile_network(Request("bitonic", 8, version=VERSION), budget_of()).package.files
-    *_, checks_of = relaxed_claim(files)
+    *_, checks_of = relaxed_claim(_files())
     checks = list(checks_of(budget_of()))
     if wrong := [check.sentence() for check in checks if check.wrong]:
         raise BuildError("; ".join(wrong))
+    *_, gradients = checks
     sorts = "bitonic 8 is proved and built, and sorts"
-    return f"{sorts}; its gradients are the reference's" if all(check.inputs for check in checks) else sorts
+    return f"{sorts}; its gradients are the reference's" if gradients.inputs else sorts
+
+
+def _files() -> Mapping[str, str]:
+    """Return the package of a network that is tried."""
+    return compile_network(Request("bitonic", 8, version=VERSION), budget_of()).package.files

@@ -12,6 +12,7 @@ Algorithmica 3 (1988), section 2.
 from __future__ import annotations
 
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from nsc.errors import BuildError, ToolchainError, UnprovedError
+from nsc.runtime.build import prebuilt
 from nsc.runtime.devices.threads import Lock
 
 Kernel = TypeVar("Kernel")
@@ -137,7 +139,11 @@ class Kind(Generic[Kernel]):
                 self.build()
             except UnprovedError:
                 pass
-            except (ToolchainError, BuildError) as error:
+            except ToolchainError as error:
+                # Who installs prebuilt libraries has chosen to be without a compiler, unless they name one.
+                if prebuilt.description() is None or "NSC_CXX" in os.environ:
+                    _warn(str(error))
+            except BuildError as error:
                 _warn(str(error))
 
     def note(self, kernel: Kernel | None, seconds: float) -> None:
