@@ -7,19 +7,16 @@ import json
 import os
 import re
 import subprocess
-import sys
-import venv
 from pathlib import Path
 
 import pytest
-from copies import ROOMS, ROOT, copy_project
-from packaging.requirements import Requirement
+from copies import ROOMS, ROOT
+from environments import environment, install, required
 
 from nsc.errors import INSTALL_TORCH
 
 pytestmark = pytest.mark.slow("the project is installed")
 
-TREE = (*ROOMS, "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
 NEED_TORCH = {
     "Filter",
     "Operator",
@@ -41,45 +38,8 @@ NEED_TORCH = {
 def installed(tmp_path_factory):
     """Install the project from a copy of its tree, and return the folder it is installed in."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
-    copy_project(TREE, source)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--target", str(target), str(source)], check=True, capture_output=True)
+    install(source, target)
     return target
-
-
-def environment(folder, required):
-    """Make an environment of some distributions and what these require; return its interpreter.
-
-    Its packages are links to those of the running environment.
-    """
-    venv.create(folder, symlinks=True)
-    (site,) = folder.glob("lib/python*/site-packages")
-    waiting, known = [Requirement(line) for line in required], set()
-    while waiting:
-        requirement = waiting.pop()
-        unwanted = requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
-        if unwanted or requirement.name in known:
-            continue
-        known.add(requirement.name)
-        distribution = importlib.metadata.distribution(requirement.name)
-        waiting += map(Requirement, distribution.requires or ())
-        for name in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
-            if not (site / name).exists():
-                (site / name).symlink_to(distribution.locate_file(name))
-    return folder / "bin" / "python"
-
-
-def required(installed, extra=""):
-    """Return the names of what the installed distribution requires, with one of its extras."""
-    (distribution,) = importlib.metadata.distributions(path=[str(installed)])
-    assert distribution.name == "sortnets"
-    names = set()
-    for each in map(Requirement, distribution.requires):
-        if each.marker and not each.marker.evaluate({"extra": extra}):
-            continue
-        names |= {each.name} if each.name != "sortnets" else set()
-        names = names.union(*(required(installed, inner) for inner in each.extras if each.name == "sortnets"))
-    return names
 
 
 @pytest.fixture(scope="module")

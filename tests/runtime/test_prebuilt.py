@@ -1,4 +1,4 @@
-"""Catches a prebuilt library of another source or processor that serves, or none without a compiler."""
+"""Catches a prebuilt library of another source or processor that serves."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-import torch
 
 import nsc
 from nsc.compiler.relaxations import Relaxation
@@ -23,24 +20,8 @@ from nsc.runtime.relaxed.kernel import Kernel
 
 pytestmark = pytest.mark.slow("kernels are built for levels of processors")
 
-ROOT = Path(__file__).parents[2]
 LEVEL, PLATFORM = prebuilt.level_here(), f"manylinux_2_17_{machine()}"
 needs_level = pytest.mark.skipif(LEVEL is None, reason="a processor of no level")
-
-USE = """
-import sys, warnings
-sys.modules["ziglang"] = None
-import torch, nsc
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    for op in (nsc.compile("bitonic", 4), *map(nsc.load, sys.argv[1:])):
-        n = op.n
-        x = torch.linspace(-1, 1, n).sin().flip(0).requires_grad_()
-        loss = op.cross_entropy(x, torch.arange(n))
-        loss.backward()
-        print(type(op.kernel.library()).__name__, loss.item(), *x.grad.tolist())
-print(*[w.message for w in caught])
-"""
 
 
 @pytest.fixture(scope="module")
@@ -62,39 +43,6 @@ def installed(package, monkeypatch):
     prebuilt._folder.cache_clear()
     yield
     prebuilt._folder.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    """Return the folder of a package."""
-    folder = tmp_path_factory.mktemp("odd_even_5")
-    for name, text in nsc.compile("odd_even", 5).kernel.files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
-
-
-@needs_level
-def test_the_engine_serves_without_a_compiler(package, loaded, tmp_path):
-    of_users = ("NSC_CXX", "CXX", "NSC_CXXFLAGS")
-    stated = {name: text for name, text in os.environ.items() if name not in of_users}
-    paths = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, package))), "PATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", USE, str(loaded)],
-        env={**stated, **paths, "NSC_CACHE_DIR": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    *served, warnings = done.stdout.splitlines()
-    assert (warnings, [*(tmp_path / "cache").glob("*.so")]) == ("", [])
-    for line, (name, n) in zip(served, (("bitonic", 4), ("odd_even", 5)), strict=True):
-        found, *numbers = line.split()
-        assert found == "Engine"
-        x = torch.linspace(-1, 1, n).sin().flip(0).requires_grad_()
-        loss = nsc.compile(name, n).cross_entropy(x, torch.arange(n))
-        loss.backward()
-        torch.testing.assert_close(torch.tensor(list(map(float, numbers))), torch.cat([loss[None], x.grad]))
 
 
 @needs_level
