@@ -92,7 +92,10 @@ def _cuda() -> str:
 
 
 def _cache() -> str:
-    folder = made_folder()
+    try:
+        folder = made_folder()
+    except OSError as error:
+        raise BuildError(f"{error}; NSC_CACHE_DIR may name another folder") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise BuildError(f"nothing can be written in {folder}: NSC_CACHE_DIR may name another folder")
     return str(folder)

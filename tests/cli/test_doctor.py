@@ -12,7 +12,7 @@ from commands import call, check_refused
 
 import nsc
 from nsc.cli.doctor import _cache
-from nsc.errors import INSTALL_TORCH
+from nsc.errors import INSTALL_TORCH, BuildError
 
 pytestmark = pytest.mark.slow("kernels are built")
 
@@ -48,7 +48,7 @@ def test_where_all_is_well(cache):
 def test_a_cache_folder_that_is_a_file(tmp_path, monkeypatch):
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(BuildError, match=r"File exists: .*; NSC_CACHE_DIR may name another folder"):
         _cache()
 
 
