@@ -39,6 +39,7 @@ def why_not():
     return subprocess.run([*ENTER, "true"], capture_output=True, text=True).stderr.strip()
 
 
+REASON = why_not()
 # Changes the root, and runs a program without an environment.
 INSIDE = """
 import os, sys
@@ -49,7 +50,7 @@ os.execve(sys.argv[2], sys.argv[2:], {"PYTHONPATH": os.environ["PYTHONPATH"]})
 
 pytestmark = [
     pytest.mark.slow("an engine is built, and processes load torch"),
-    pytest.mark.skipif(bool(why_not()), reason=f"no namespace of mounts: {why_not()}"),
+    pytest.mark.skipif(bool(REASON), reason=f"no namespace of mounts: {REASON}"),
 ]
 
 
@@ -105,7 +106,13 @@ def run(python, installed, tmp_path, *command):
     return done.stdout
 
 
-@pytest.mark.parametrize("interpreter", ["python", "python_alone"])
+@pytest.mark.parametrize(
+    "interpreter",
+    [
+        "python_alone",
+        pytest.param("python", marks=pytest.mark.nightly("another test runs torch there each day")),
+    ],
+)
 def test_commands_and_arrays(interpreter, installed, request, tmp_path):
     program = str(ROOT / "tests" / "installed.py")
     printed = run(request.getfixturevalue(interpreter), installed, tmp_path, program, "no C++ compiler found")
