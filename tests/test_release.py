@@ -113,7 +113,7 @@ def test_a_tag_is_of_one_commit(release):
 
 @pytest.mark.nightly("kernels are built for each platform, twice")
 def test_the_wheels_of_prebuilt_kernels(release):
-    commit(release, ("nsc/join/prebuilding.py", "for sigmoid in SIGMOIDS}", 'for sigmoid in ["cauchy"]}'))
+    commit(release, ("nsc/join/prebuilding.py", "for real in REALS]", 'for real in ["float32"]][-1:]'))
     built = []
     for _ in range(2):
         release.kernels()

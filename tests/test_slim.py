@@ -63,7 +63,7 @@ def installed(tmp_path_factory):
     kernels.mkdir()
     (kernels / "__init__.py").touch()
     platform = prebuilding.PLATFORMS[f"manylinux_2_17_{machine()}"]
-    prebuilding.write("engine_logistic", prebuilding.sources()["engine_logistic"], platform, LEVEL, kernels)
+    prebuilding.write(*prebuilding.sources()[0], platform, LEVEL, kernels)
     return target
 
 

@@ -1,6 +1,7 @@
 """Prebuilding: python -m nsc.join.prebuilding PLATFORM FOLDER writes the libraries of sortnets-kernels.
 
-The libraries are the engines, which run any network: one for each sigmoid, in float32, with the default λ.
+The libraries are the engines, which run any network: one for each sigmoid and arithmetic type with the
+default λ, and with λ = 0 those that `nsc.compat` takes.
 ziglang builds them for all platforms on any machine.
 """
 
@@ -15,6 +16,7 @@ import click
 from nsc import library
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.relaxed import cpp
+from nsc.contract.interface import REALS
 from nsc.errors import NscError
 from nsc.runtime.build.prebuilt import LEVELS, file_name
 from nsc.runtime.build.system import SYSTEMS, System
@@ -54,7 +56,7 @@ def main(platform: str, folder: Path) -> None:
     try:
         written = [
             write(name, source, PLATFORMS[platform], level, folder)
-            for name, source in sources().items()
+            for name, source in sources()
             for level in LEVELS[PLATFORMS[platform].machine]
         ]
     except NscError as error:
@@ -62,9 +64,10 @@ def main(platform: str, folder: Path) -> None:
     click.echo(f"{len(written)} libraries, {sum(path.stat().st_size for path in written) / 1e6:.1f} MB")
 
 
-def sources() -> dict[str, str]:
-    """Return the source of each library by its name."""
-    return {engine_name(sigmoid): cpp.engine(Relaxation(sigmoid), "float32") for sigmoid in SIGMOIDS}
+def sources() -> list[tuple[str, str]]:
+    """Return the name and the source of each library."""
+    relaxations = [*map(Relaxation, SIGMOIDS), Relaxation("logistic", 0), Relaxation("cauchy", 0)]
+    return [(engine_name(each.sigmoid), cpp.engine(each, real)) for each in relaxations for real in REALS]
 
 
 def write(name: str, source: str, platform: Platform, level: str, folder: Path) -> Path:

@@ -8,10 +8,12 @@ import shutil
 import subprocess
 
 import pytest
+import torch
 
 import nsc
-from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.relaxed import cpp
+from nsc.compat import DiffSortNet
+from nsc.compiler.relaxations import SIGMOIDS
+from nsc.contract.interface import REALS
 from nsc.join import prebuilding
 from nsc.runtime.build import prebuilt
 from nsc.runtime.build.system import machine
@@ -30,8 +32,8 @@ def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("path") / prebuilt.PACKAGE
     folder.mkdir()
     (folder / "__init__.py").touch()
-    source = prebuilding.sources()["engine_logistic"]
-    prebuilding.write("engine_logistic", source, prebuilding.PLATFORMS[PLATFORM], LEVEL, folder)
+    name, source = prebuilding.sources()[0]
+    prebuilding.write(name, source, prebuilding.PLATFORMS[PLATFORM], LEVEL, folder)
     return folder.parent
 
 
@@ -85,11 +87,11 @@ def test_levels_are_those_of_the_compiler():
 
 
 def test_what_is_prebuilt_is_what_calls_run():
-    sources = prebuilding.sources()
-    for sigmoid in ("logistic", "cauchy"):
-        assert sources[f"engine_{sigmoid}"] == cpp.engine(Relaxation(sigmoid), "float32")
-        kernel = Kernel(nsc.compile("bitonic", 4, relaxation=sigmoid).kernel.files)
-        assert set(kernel.engine_sources.values()) <= set(sources.values())
+    texts = {source for _, source in prebuilding.sources()}
+    kernels = [nsc.compile("bitonic", 4, relaxation=name, dtypes=tuple(REALS)).kernel for name in SIGMOIDS]
+    kernels.append(DiffSortNet("bitonic", 4)._operator(torch.zeros(1, 4)).kernel)
+    for kernel in kernels:
+        assert set(Kernel(kernel.files).engine_sources.values()) <= texts
 
 
 @needs_level
