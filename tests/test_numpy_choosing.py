@@ -101,6 +101,22 @@ def clock(monkeypatch):
     return Clock(monkeypatch)
 
 
+def test_a_kernel_that_another_thread_builds_is_not_lost(clock):
+    """It is built between one thread's look for a kept one and that thread's note of what it found."""
+    builds = threading.Thread(target=lambda: clock.call(kind, 300))
+
+    def kept():
+        if not builds.ident:
+            builds.start()
+            builds.join(0.2)
+
+    kind = Kind(kept, lambda: "kernel", 500.0, 3.0)
+    assert clock.call(kind, 300) is None
+    clock.call(kind, 300)
+    builds.join()
+    assert clock.call(kind, 300) == "kernel"
+
+
 def test_a_kernel_is_built_once_calls_have_lost_its_price(clock):
     kind = clock.kind()
     served = [clock.call(kind, 300) for _ in range(6)]

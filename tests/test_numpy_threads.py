@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +136,14 @@ def test_arrays_are_free_when_a_call_ends(monkeypatch):
     assert gone() is None
     goes_on.set()
     assert all(one.result() for one in held_up)
+
+
+@pytest.mark.slow("kernels are built in a process of its own")
+def test_first_calls_of_eight_threads_at_once():
+    """Imports, proofs, builds and calls; Pythons without a global lock run them truly at once."""
+    command = [sys.executable, "-W", "error::RuntimeWarning", Path(__file__).with_name("at_once.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @WITH_KERNELS

@@ -38,8 +38,8 @@ _TRIALS = 3
 # The share of the samples of a large call on which the peer is timed, if the call is of a new kind.
 _PROBE = 1 / 32
 
-# How many blocks of `prepare` are open.
-_prepared = 0
+# Has an entry for each block of `prepare` that is open. Threads change a list without a lock, but no count.
+_prepared: list[None] = []
 
 
 @contextmanager
@@ -55,17 +55,16 @@ def prepare() -> Iterator[None]:
     ...     nsc.numpy.median([[3, 1, 2]] * 100, axis=1)[0]
     np.float64(2.0)
     """
-    global _prepared
-    _prepared += 1
+    _prepared.append(None)
     try:
         yield
     finally:
-        _prepared -= 1
+        _prepared.pop()
 
 
 def is_prepared() -> bool:
     """Return whether a block of `prepare` is open."""
-    return _prepared > 0
+    return bool(_prepared)
 
 
 class Kind(Generic[Kernel]):
@@ -132,7 +131,8 @@ class Kind(Generic[Kernel]):
         self._lost += saved
         if self._lost >= self._limit == _LOADING:
             self._limit = max(_LOADING, self._build_seconds)
-            self._kernel = self._kept()
+            with self._lock:  # another thread may build it
+                self._kernel = self._kernel or self._kept()
         if self._lost >= self._limit and self._kernel is None:
             self._limit = math.inf
             try:
