@@ -10,6 +10,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nsc import library
 from nsc.arguments import real
 from nsc.compiler.describe import describe, is_family
@@ -221,7 +223,7 @@ def _cut(network: Network, scheduled: Schedule) -> Facts:
     is_live = live_halves(network, outputs).any(axis=1)
     # Comparators of the same two wires run in the order of the network.
     numbers: dict[tuple[int, int], deque[int]] = defaultdict(deque)
-    for number in is_live.nonzero()[0].tolist():
+    for number in np.flatnonzero(is_live).tolist():
         lo, hi = network.comparators[number].tolist()
         numbers[lo, hi].append(number)
     codelets = [[numbers[pair].popleft() for pair in codelet.comparators()] for codelet in scheduled.codelets]
