@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from types import SimpleNamespace
 
 import torch
 from torch import _C, Tensor
@@ -60,13 +59,14 @@ def way_of(*tensors: Tensor | None, with_tangents: bool = True) -> Way:
     return PLAIN
 
 
-# Not a ContextVar, which torch.compile does not trace.
-_now = SimpleNamespace(is_on=False)
+# Has an entry for each block of `plain_torch` that is open: blocks of threads end in any order. Not a
+# ContextVar, which torch.compile does not trace.
+_plain_blocks: list[None] = []
 
 
 def is_written_out() -> bool:
     """Return whether a call that torch traces or transforms is to take plain operations."""
-    return bool(_now.is_on)
+    return bool(_plain_blocks)
 
 
 @contextmanager
@@ -86,8 +86,8 @@ def plain_torch() -> Iterator[None]:
     >>> "nsc" in str(program.graph)
     False
     """
-    before, _now.is_on = _now.is_on, True
+    _plain_blocks.append(None)
     try:
         yield
     finally:
-        _now.is_on = before
+        _plain_blocks.pop()

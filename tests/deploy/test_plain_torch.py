@@ -8,6 +8,7 @@ import torch
 
 import nsc
 from nsc.compiler.relaxations import SIGMOIDS
+from nsc.runtime.dispatch.ways import is_written_out
 
 # torch's exporter and onnxruntime take half a minute of a processor.
 ONNX = pytest.mark.nightly("torch writes ONNX")
@@ -64,6 +65,16 @@ def test_a_program_has_no_operator_of_nsc_and_the_same_values_and_gradients(mode
         (values.square().sum() + P[:, 0].square().sum() + loss).backward()
         gradients.append((x.grad, values, P, *others, loss))
     torch.testing.assert_close(*gradients)
+
+
+def test_blocks_of_two_threads_may_end_in_any_order():
+    first, second = nsc.plain_torch(), nsc.plain_torch()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert is_written_out()
+    second.__exit__(None, None, None)
+    assert not is_written_out()
 
 
 def test_it_ends_with_its_block():
