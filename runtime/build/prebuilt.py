@@ -50,9 +50,8 @@ def description() -> str | None:
     folder, level = _folder(), level_here()
     if folder is None or level is None:
         return None
-    return (
-        f"{sum(path.suffix == system().suffix for path in folder.iterdir())} libraries, {level}, in {folder}"
-    )
+    engines = sum(path.suffix == system().suffix for path in folder.iterdir())
+    return f"{engines} engines, {level}, in {folder}"
 
 
 @functools.cache
