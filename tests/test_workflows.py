@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = (ROOT / "pyproject.toml").read_text("utf-8")
 # What a job makes before it is named.
-MADE = ("dist/*.whl", "installed/bin/python")
+MADE = ("dist/*.whl", "dist/sortnets-*.whl", "installed/bin/python")
 OTHERS = {"docker", "cyclonedx-py", "pip", "uv"}
 
 
