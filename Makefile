@@ -6,7 +6,7 @@
 # make test-all  lint, types and all tests
 # make docs   the site, with every example run, into docs/_build/html
 # make bench  speed against peers, into benchmarks/results
-# make dist   the archives of a release, built twice and compared, and the wheel of prebuilt kernels, into dist
+# make dist   the archives of a release, built twice and compared, and the wheels of prebuilt kernels, into dist
 # make release-check  what a release needs, a line each
 PYTHON ?= python3
 VENV := .venv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -117,6 +118,19 @@ def test_an_unknown_system_is_taken_for_linux(monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError()))
     assert system.system().suffix == ".so"
     assert system.system().processor() == ""
+
+
+def test_the_cache_lies_where_macos_keeps_caches(tmp_path):
+    program = (
+        "import sys; sys.platform = 'darwin'; from nsc.runtime.build.folder import made_folder; "
+        "print(made_folder())"
+    )
+    said = {"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=said, capture_output=True, text=True, check=True
+    )
+    assert Path(done.stdout.strip()) == tmp_path.resolve() / "Library" / "Caches" / "nsc"
+    assert Path(done.stdout.strip()).is_dir()
 
 
 def test_cores_are_counted(macos):
