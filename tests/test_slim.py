@@ -116,7 +116,7 @@ def run(python, installed, tmp_path, *command):
 def test_commands_and_arrays(interpreter, installed, request, tmp_path):
     program = str(ROOT / "tests" / "installed.py")
     printed = run(request.getfixturevalue(interpreter), installed, tmp_path, program, "no C++ compiler found")
-    assert "prebuilt: 1 libraries" in printed
+    assert "prebuilt: 1 engine," in printed
 
 
 OPERATORS = """

@@ -15,6 +15,7 @@ from pathlib import Path
 from nsc import library
 from nsc.runtime.build.cache import digest
 from nsc.runtime.build.system import System, instructions, machine, system
+from nsc.wording import count
 
 PACKAGE = "sortnets_kernels"
 # The levels of processors that libraries are built for, the best first, by their names in ziglang, with what
@@ -51,7 +52,7 @@ def description() -> str | None:
     if folder is None or level is None:
         return None
     engines = sum(path.suffix == system().suffix for path in folder.iterdir())
-    return f"{engines} engines, {level}, in {folder}"
+    return f"{count(engines, 'engine')}, {level}, in {folder}"
 
 
 @functools.cache

@@ -70,7 +70,7 @@ OTHERS: dict[str, Callable[[], tuple[str, set[str]]]] = {
     "window colours": lambda: window("uint8", 3, False),
     "window float64": lambda: window("float64", 3, True),
 }
-DAILY = {("macosx_11_0_arm64", kind) for kind in KINDS} | {("macosx_11_0_x86_64", "engine")}
+DAILY = {("macosx_11_0_arm64", kind) for kind in KINDS} | {("macosx_11_0_x86_64", "exact")}
 CASES = [
     pytest.param(
         platform, kind, marks=() if (platform, kind) in DAILY else pytest.mark.nightly("libraries are built")

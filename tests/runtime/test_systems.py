@@ -54,7 +54,7 @@ def compiler(macos, tmp_path):
     """Have ziglang for macOS as the compiler that a user names."""
     pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
     script = tmp_path / "clang++"
-    command = f"{sys.executable} -m ziglang c++ -target aarch64-macos"
+    command = f"{sys.executable} -m ziglang c++ -target aarch64-macos -nostdlib -lc"
     # ziglang takes native for this machine, which is no Mac.
     script.write_text(f'#!/bin/sh\nexec {command} $(echo "$@" | sed s/-mcpu=native/-mcpu=generic/)\n')
     script.chmod(0o755)
