@@ -104,8 +104,11 @@ def replaces(package: Package, folder: Path) -> bool:
 
 def _check_replaceable(place: Path) -> None:
     """Raise LoweringError unless a folder holds a package that nsc wrote, of any version, and no more."""
-    if place.name not in os.listdir(place.parent):  # a file system that does not tell cases apart
-        raise LoweringError(f"{place} is there in other letters' case: choose another {argument('name')}")
+    if place.name not in os.listdir(place.parent):  # a file system that takes a for A
+        raise LoweringError(
+            f"{place.parent} has a folder whose name differs from {place.name} in case alone, and its file "
+            f"system takes both for one: choose another {argument('name')}"
+        )
     listed = None if os.path.islink(place) else _listed(place)
     if listed is None:
         raise LoweringError(

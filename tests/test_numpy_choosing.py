@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,7 +178,8 @@ def test_with_prebuilt_libraries_no_compiler_is_missed_but_one_that_is_named(clo
         raise ToolchainError(f"no compiler, {named}")
 
     monkeypatch.setattr(kind, "_built", fails)
-    monkeypatch.setattr(prebuilt, "description", lambda: "12 libraries")
+    monkeypatch.setattr(prebuilt, "_folder", lambda: Path("sortnets_kernels"))
+    monkeypatch.setattr(prebuilt, "level_here", lambda: "generic")
     monkeypatch.delenv("NSC_CXX", raising=False)
     if named:
         monkeypatch.setenv("NSC_CXX", "none-such")

@@ -64,7 +64,7 @@ def build() -> str:
 
 
 def kernels() -> str:
-    """Write the wheels of prebuilt kernels of the last commit into dist/, in a few minutes."""
+    """Write the wheels of prebuilt kernels of the last commit into dist/, in about ten minutes."""
     DIST.mkdir(exist_ok=True)
     time = run("git", "log", "-1", "--format=%ct")
     for platform in PLATFORMS:

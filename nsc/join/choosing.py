@@ -12,7 +12,6 @@ Algorithmica 3 (1988), section 2.
 from __future__ import annotations
 
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -140,8 +139,8 @@ class Kind(Generic[Kernel]):
             except UnprovedError:
                 pass
             except ToolchainError as error:
-                # Who installs prebuilt libraries has chosen to be without a compiler, unless they name one.
-                if prebuilt.description() is None or "NSC_CXX" in os.environ:
+                # Who installs prebuilt libraries, and names no compiler, has chosen to be without one.
+                if not prebuilt.serve():
                     _warn(str(error))
             except BuildError as error:
                 _warn(str(error))

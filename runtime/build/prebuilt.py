@@ -35,10 +35,16 @@ def find(name: str, source: str) -> Path | None:
     None too if NSC_CXX or NSC_CXXFLAGS is set.
     """
     folder, level = _folder(), level_here()
-    if folder is None or level is None or {"NSC_CXX", "NSC_CXXFLAGS"} & os.environ.keys():
+    if folder is None or level is None or not serve():
         return None
     path = folder / file_name(name, source, level, system())
     return path if path.is_file() else None
+
+
+def serve() -> bool:
+    """Return whether libraries are there for this processor, and the user names no compiler or flags."""
+    is_built_here = {"NSC_CXX", "NSC_CXXFLAGS"} & os.environ.keys()
+    return _folder() is not None and level_here() is not None and not is_built_here
 
 
 def file_name(name: str, source: str, level: str, system: System) -> str:

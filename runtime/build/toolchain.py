@@ -43,7 +43,7 @@ _GCC_FLAGS_RELAXED = (
     "-fno-rerun-cse-after-loop",
 )
 _ZIG = (sys.executable, "-m", "ziglang", "c++")
-# For any other run-time library than C's, ziglang would first build it, for a minute.
+# Without -nostdlib ziglang first builds a run-time library of its own, which takes longer than any kernel.
 _ZIG_FLAGS = ("-nostdlib", "-lc", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
 # Words in commands of GCC and clang; the word behind says something of the processor.
 _PROCESSOR = ("--param", "-triple", "-target-cpu", "-target-feature", "-tune-cpu")
@@ -141,7 +141,7 @@ def cross_toolchain(target: str, cpu: str, system: System) -> Toolchain:
     Raises:
         BuildError: no ziglang.
     """
-    # Without -s, which leaves out what debuggers read, a library has the paths of this machine.
+    # Without -s a library holds paths of this machine, for debuggers.
     command = (*_ZIG, "-target", target, f"-mcpu={cpu}", "-s", *FLAGS, *_ZIG_FLAGS)
     return Toolchain(command, _output((*_ZIG, "--version")).strip(), cpu, system)
 

@@ -25,7 +25,7 @@ class Metadata(MetadataHookInterface):
 
 
 class Libraries(BuildHookInterface[Any]):
-    """Writes the libraries, which takes half a minute."""
+    """Writes the libraries, which takes one to three minutes."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         folder, platform = Path(self.root) / "sortnets_kernels", os.environ["SORTNETS_PLATFORM"]
