@@ -180,7 +180,8 @@ def test_with_prebuilt_libraries_no_compiler_is_missed_but_one_that_is_named(clo
     monkeypatch.setattr(kind, "_built", fails)
     monkeypatch.setattr(prebuilt, "_folder", lambda: Path("sortnets_kernels"))
     monkeypatch.setattr(prebuilt, "level_here", lambda: "generic")
-    monkeypatch.delenv("NSC_CXX", raising=False)
+    for variable in ("NSC_CXX", "NSC_CXXFLAGS"):
+        monkeypatch.delenv(variable, raising=False)
     if named:
         monkeypatch.setenv("NSC_CXX", "none-such")
     with warnings.catch_warnings(record=True) as caught:
