@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,6 +17,7 @@ from nsc.arguments import is_name
 from nsc.atomic import write_whole
 from nsc.compiler.diagram import svg, tikz
 from nsc.compiler.formats import drawings, json_lists, lists
+from nsc.compiler.formats.comments import without_leading_comments
 from nsc.compiler.formats.graphs import dot
 from nsc.compiler.formats.listing import MOST_NAMED, Format, Listing, quoted, settle
 from nsc.compiler.network import Network
@@ -43,8 +43,6 @@ FORMATS: dict[str, Format] = {
 
 # Half a million comparators take 6 MB in the plainest formats; nothing that compiles needs more.
 MOST_BYTES = 1 << 28
-# A comment before a network.
-_COMMENT = re.compile(r"\s*(?:#[ \t]*define\b(?:[^\\\n]|\\.)*|#[^\n]*|//[^\n]*|/\*.*?\*/)", re.DOTALL)
 
 
 def readable() -> dict[str, Callable[[str], Listing | list[Listing]]]:
@@ -133,10 +131,7 @@ def parse_network(
 def _listings(text: str, format: str | None) -> list[Listing]:
     """Return what a text says in the stated format, or in the one that it looks like."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
-    place = 0
-    while comment := _COMMENT.match(text, place):
-        place = comment.end()
-    text = "\n" * text.count("\n", 0, place) + text[place:]  # lines keep their numbers
+    text = without_leading_comments(text)
     known = readable()
     found = next((name for name in known if FORMATS[name].recognises(text)), "list")
     parse = _known(found if format is None else format, known, "read")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,13 +17,6 @@ from nsc.wording import argument, count
 Pairs = npt.NDArray[np.int64]
 
 MOST_NAMED = 8
-# Conditions of a preprocessor are no comments: what they enclose may be left out.
-# An unclosed /* runs to the end, so that the text is gone through once; it is refused after that.
-_COMMENT = re.compile(
-    r'"[^"\n]*"|(?<!:)//[^\n]*|#[ \t]*define\b(?:[^\\\n]|\\.)*'
-    r"|#(?![ \t]*(?:ifdef|ifndef|endif)\b|(?:if|else|elif)\b)[^\n]*|/\*.*?(?:\*/|\Z)",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True)
@@ -72,27 +64,6 @@ class Format:
     recognises: Callable[[str], bool] = lambda text: False
     parse: Callable[[str], Listing | list[Listing]] | None = None
     write: Callable[[Network], str] | None = None
-
-
-def without_comments(text: str) -> str:
-    """Return a text without C's comments and without those from ``#`` on; lines keep their numbers.
-
-    Raises:
-        NetworkError: a comment without an end.
-    """
-    if not any(mark in text for mark in ("#", "//", "/*")):
-        return text
-    return _COMMENT.sub(_without_comment, text)
-
-
-def _without_comment(match: re.Match[str]) -> str:
-    comment = match[0]
-    if comment.startswith('"'):  # a string, in which nothing is a comment
-        return comment
-    if comment.startswith("/*") and (len(comment) < 4 or not comment.endswith("*/")):
-        line = match.string.count("\n", 0, match.start()) + 1
-        raise NetworkError(f"line {line}: the comment /* has no end */")
-    return re.sub(r"[^\n]", " ", comment)
 
 
 def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted, without_comments
+from nsc.compiler.formats.comments import without_comments
+from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 

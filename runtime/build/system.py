@@ -94,7 +94,7 @@ def system() -> System:
 
 def machine() -> str:
     """Return this processor's architecture, by one name on all systems: x86_64, aarch64 or another."""
-    return {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+    return {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
 
 
 @functools.cache

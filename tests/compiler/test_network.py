@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import layer_lists, networks, run
 
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import read_network, writable, write_network
 from nsc.compiler.network import MAX_WIRES, Network
 from nsc.errors import NetworkError
@@ -232,6 +233,15 @@ def _graph(**changes):
     graph = Network.from_layers(3, [[(0, 1)], [(1, 2)]]).to_graph()
     graph.nodes[0].update(changes)
     return graph
+
+
+def test_graphs_of_graphml_are_read(tmp_path):
+    network = FAMILIES["bitonic"](8)
+    graph = network.to_graph()
+    for _, _, facts in graph.edges(data=True):
+        del facts["wires"]  # GraphML has no tuples
+    networkx.write_graphml(graph, tmp_path / "network.graphml")
+    assert Network.from_graph(networkx.read_graphml(tmp_path / "network.graphml")) == network
 
 
 def test_from_graph_says_what_is_wrong():
