@@ -187,8 +187,18 @@ class Kernel:
 
     @cached_property
     def layers(self) -> tuple[Pairs, ...]:
-        """The network's layers as (k, 2) arrays, columns lo and hi, for the plain torch reference."""
-        return tuple(map(_expanded, json.loads(self.files[NETWORK])["layers"]))
+        """The network's layers as (k, 2) arrays, columns lo and hi, for the plain torch reference.
+
+        Raises:
+            PackageError: the package names a family, as those of the largest networks do.
+        """
+        layers = json.loads(self.files[NETWORK]).get("layers")
+        if layers is None:
+            raise PackageError(
+                f"{self.name}: a network of {self.size:,} comparators does not run as plain torch, which is "
+                "needed without a compiler and for derivatives that no kernel has: choose a smaller n"
+            )
+        return tuple(map(_expanded, layers))
 
 
 _kernels: dict[str, Kernel] = {}

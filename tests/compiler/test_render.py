@@ -21,7 +21,8 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.compiler.windows.compiling import compile_filter
 from nsc.contract.windows import Window
-from nsc.errors import LoweringError, NetworkError
+from nsc.errors import LoweringError, NetworkError, PackageError
+from nsc.runtime.relaxed.kernel import Kernel
 
 INCLUDE = f"-I{library.FOLDER}"
 
@@ -157,6 +158,8 @@ def test_a_large_family_is_named_in_its_package(monkeypatch):
     files = compile_network(Request("bitonic", 16)).package.files  # 80 comparators
     assert len(files["network.json"]) < 200
     assert parse_network(files["network.json"]) == family_network("bitonic", 16)
+    with pytest.raises(PackageError, match="80 comparators does not run as plain torch"):
+        Kernel(files).layers  # noqa: B018
     for request in (
         Request("odd_even_merge", 16),  # 63 comparators
         Request(family_network("bitonic", 16)),
