@@ -67,6 +67,10 @@ class Ranking:
 
     def loss(self, model: nn.Module) -> Tensor:
         """Draw run.batch samples of the training part, and return the loss."""
+        return self._loss(*self.scored(model))
+
+    def scored(self, model: nn.Module) -> tuple[Tensor, Truth]:
+        """Draw run.batch samples of the training part, and return their scores, and what is known of them."""
         run = self._run
         images, values = self._learned.draw(run.batch * run.n, self._generator)
         if run.noise:
@@ -74,7 +78,7 @@ class Ranking:
             images += run.noise * self._learned.span * noise.to(self._device)
         values = values.reshape(run.batch, run.n)
         ranks = values.argsort(dim=-1, stable=True).argsort(dim=-1)
-        return self._loss(model(images).reshape(run.batch, run.n), Truth(ranks, values))
+        return model(images).reshape(run.batch, run.n), Truth(ranks, values)
 
     def measure(self, model: nn.Module, part: str) -> dict[str, float]:
         """Return EM, EW and EM5 on items of a part, as shares."""

@@ -65,7 +65,7 @@ WATCHED = {"ranking": Ranking.watched, "topk": Classification.watched}
 """The metric that validates, of each task."""
 
 
-class _Training:
+class Training:
     """The state of a run: all that changes from step to step, and all that a checkpoint keeps."""
 
     def __init__(self, run: Run, data: Data, device: torch.device) -> None:
@@ -178,7 +178,7 @@ def train(
         ExperimentError: the data, the method or the network cannot be had.
         NscError: what compiling or running the network raises.
     """
-    begin = partial(_Training, run, _data(run, root), torch.device(device))
+    begin = partial(Training, run, _data(run, root), torch.device(device))
     training = (_resumed(begin, checkpoint) if checkpoint is not None else None) or begin()
     marks = {round(run.steps * (i + 1) / run.validations) for i in range(run.validations)}
     failure = ""
@@ -215,7 +215,7 @@ def train(
     )
 
 
-def _write(training: _Training, checkpoint: Path) -> None:
+def _write(training: Training, checkpoint: Path) -> None:
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     beside = checkpoint.with_name(f".{checkpoint.name}.{os.getpid()}.partial")
     torch.save({"run": training.run.key, **training.state()}, beside)
@@ -233,7 +233,7 @@ def _data(run: Run, root: Path | None) -> Data:
     return data if run.side is None else pooled(data, run.side)
 
 
-def _resumed(begin: Callable[[], _Training], checkpoint: Path) -> _Training | None:
+def _resumed(begin: Callable[[], Training], checkpoint: Path) -> Training | None:
     """Return the training that a checkpoint holds; None if there is no checkpoint, or a damaged one."""
     if not checkpoint.exists():
         return None

@@ -57,6 +57,7 @@ def of_any_number(x: Tensor) -> None:
     assert_type(sizes.cross_entropy((x, x.argmax(-1)), x.argsort(-1), label_smoothing=0.1), Tensor)
     assert_type(sizes.loss("cross_entropy", x, relevance=x), Tensor)
     assert_type(nsc.nn.SpearmanLoss().forward(x, x), Tensor)
+    assert_type(nsc.nn.OrderLoss(n=16, orders=4).forward(x, x, mask=x > 0), Tensor)
     assert_type(nsc.nn.functional.median(sizes, x), Tensor)
 
 

@@ -16,11 +16,14 @@ from nsc.api import serving
 from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
+from nsc.nn.functional import order_loss
+from nsc.wording import count
 
 # The exact comparator has no gradient, so that nothing can be learned through it.
 SIGMOID_OPTIONS = tuple(name for name in SIGMOIDS if name != "hard")
-OPTIONS = (*SIGMOID_OPTIONS, "art=λ", "error_free", "bce")
+OPTIONS = (*SIGMOID_OPTIONS, "art=λ", "error_free", "bce", "orders=K")
 STEEPNESS = "steepness / depth"
+MOST_ORDERS = 1000
 # The paper's choice, section 5.1.
 PAPER_STEEPNESS = 2.0
 GRID = (0.5, 1.0, 2.0)
@@ -37,6 +40,7 @@ class NetworkLoss:
         art_lambda: strength λ of the activation replacement trick, in [0, 1); 0 is none.
         error_free: exact values forward, soft gradients backward.
         bce: binary cross entropy of all entries, as in the authors' program, in place of cross entropy.
+        orders: in how many orders of its own the network takes the items; 0: in the order of the sample.
     """
 
     network: str
@@ -44,6 +48,7 @@ class NetworkLoss:
     art_lambda: float = 0.25
     error_free: bool = False
     bce: bool = False
+    orders: int = 0
 
     @property
     def title(self) -> str:
@@ -58,6 +63,8 @@ class NetworkLoss:
             parts.append("error-free")
         if self.bce:
             parts.append("BCE")
+        if self.orders:
+            parts.append(count(self.orders, "order"))
         return ", ".join(parts)
 
     @property
@@ -90,7 +97,10 @@ class NetworkLoss:
         name = "binary_cross_entropy" if self.bce else "cross_entropy"
 
         def loss(scores: Tensor, truth: Truth) -> Tensor:
-            return serving(op, scores.dtype, scores.device).loss(name, scores, truth.ranks, steepness)
+            operator = serving(op, scores.dtype, scores.device)
+            if self.orders:
+                return order_loss(operator, scores, truth.ranks, steepness, orders=self.orders)
+            return operator.loss(name, scores, truth.ranks, steepness)
 
         return loss
 
@@ -145,6 +155,8 @@ def recorded(name: str) -> str:
         parts.append("error_free")
     if loss.bce:
         parts.append("bce")
+    if loss.orders:
+        parts.append(f"orders={loss.orders}")
     return "+".join(parts)
 
 
@@ -170,6 +182,8 @@ def _parsed(name: str) -> NetworkLoss:
     loss = NetworkLoss(network if network in FAMILIES else _file(name, network))
     for option in options:
         loss = _with_option(name, loss, option)
+    if loss.bce and loss.orders:
+        raise ExperimentError(f"method {name!r}: orders= goes with the cross entropy: leave bce out")
     return loss
 
 
@@ -221,7 +235,18 @@ def _with_option(name: str, loss: NetworkLoss, option: str) -> NetworkLoss:
         return replace(loss, error_free=True)
     if option == "bce":
         return replace(loss, bce=True)
+    if option.startswith("orders="):
+        return replace(loss, orders=_orders(name, option))
     raise ExperimentError(f"method {name!r}: no option {option!r}; known: {', '.join(OPTIONS)}")
+
+
+def _orders(name: str, option: str) -> int:
+    text = option.removeprefix("orders=")
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_ORDERS):
+        raise ExperimentError(
+            f"method {name!r}: {option!r} must be orders=K, K from 1 to {MOST_ORDERS}, such as orders=8"
+        )
+    return int(text)
 
 
 def _strength(name: str, option: str) -> float:

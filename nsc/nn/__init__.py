@@ -6,7 +6,7 @@ with torch_needed("nsc.nn"):
     from nsc.nn import functional
     from nsc.nn.filters import MedianFilter2d, RankFilter2d
     from nsc.nn.networks import SelectionNetwork, SortingNetwork
-    from nsc.nn.ranking import ListRankLoss, MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss
+    from nsc.nn.ranking import ListRankLoss, MRRLoss, NDCGLoss, OrderLoss, PrecisionAtK, SpearmanLoss
     from nsc.nn.statistics import Median, MedianAbsoluteDeviation, Quantile, SoftTopK, TrimmedMean
     from nsc.nn.top_k import TopKCrossEntropy
 
@@ -17,6 +17,7 @@ __all__ = [
     "MedianAbsoluteDeviation",
     "MedianFilter2d",
     "NDCGLoss",
+    "OrderLoss",
     "PrecisionAtK",
     "Quantile",
     "RankFilter2d",

@@ -1,4 +1,4 @@
-"""Losses of rankings as layers: Spearman's correlation, NDCG, precision, the reciprocal rank, ListRank."""
+"""Losses of rankings as layers: of an order, and of measures such as Spearman's correlation and NDCG."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from nsc.compiler.describe import Named
-from nsc.nn.functional.entries import SampleOptions, check_known
+from nsc.nn.functional.entries import SampleOptions, check_known, check_orders
 from nsc.nn.functional.ranking import GAINS, LINKS, WAYS, list_rank_loss
 from nsc.nn.layer import LayerOptions, SortingLayer, watch
+from nsc.operators.operator import Operator
 from nsc.operators.samples import Lengths, Mask
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_reduction
@@ -20,16 +21,22 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class RankingOptions(LayerOptions, total=False):
-    """Options of losses of rankings by name: a reduction over samples, then options of layers."""
+class ReducedOptions(LayerOptions, total=False):
+    """Options of losses by name: a reduction over samples, then options of layers."""
 
     reduction: str
 
 
-class RankingLoss(SortingLayer):
-    """A Sorter or Sizes, its steepness, and a reduction over samples."""
+class RankingOptions(ReducedOptions, total=False):
+    """Options of losses of rankings by name: also in how many orders the network takes the items."""
 
-    _options: ClassVar[tuple[str, ...]] = ("reduction",)
+    orders: int
+
+
+class RankingLoss(SortingLayer):
+    """A Sorter or Sizes, its steepness, a reduction over samples, and a number of orders."""
+
+    _options: ClassVar[tuple[str, ...]] = ("reduction", "orders")
 
     def __init__(
         self,
@@ -37,11 +44,13 @@ class RankingLoss(SortingLayer):
         n: int | None = None,
         *,
         reduction: str = "mean",
+        orders: int = 1,
         **options: Unpack[LayerOptions],
     ) -> None:
         check_reduction(type(self).__name__, reduction)
         super().__init__(network, n, **options)
         self.reduction = reduction
+        self.orders = check_orders(type(self).__name__, orders)
 
     def forward(
         self,
@@ -59,6 +68,68 @@ class RankingLoss(SortingLayer):
         return loss
 
 
+class OrderLoss(RankingLoss):
+    """The loss to learn an order by: the cross entropy of P between the orders of scores and of a target.
+
+    It is the paper's loss, `Sorter.cross_entropy`, with other settings: the odd-even network, the Cauchy
+    relaxation without the activation replacement trick, and the mean over 8 orders of the items. On
+    Fashion-MNIST models learn most by it. `nsc.nn.SortingNetwork` has the paper's settings.
+
+    A network's P of scores that nearly tie depends on where their items stand, and so does the gradient. The
+    mean over several orders leaves the part that does not. The orders are fixed, so that the same input gives
+    the same bits, and the list's own order does not matter more than any other.
+
+    Equal targets share their ranks: each item may have any of them. A sample without entries has the loss 0
+    and counts nothing in the mean. A call is as in `SpearmanLoss`; dtypes, NaN, other arguments and errors
+    too.
+
+    Cost per sample and order: a `Sorter.cross_entropy`, O(n·size), which is O(n³) of odd-even and
+    O(n²·log² n) of bitonic: from n = 100 on take "bitonic".
+
+    Args:
+        network: as in `SortingNetwork`; a Sorter or Sizes keeps its relaxation.
+        orders: in how many orders the network takes the items.
+        options: as in `SpearmanLoss`; relaxation is "cauchy" and art_lambda 0 unless they are given.
+        n, reduction, steepness, learnable: as in `SpearmanLoss`.
+
+    Source: the loss is equation 6 of Petersen et al., ICML 2021. The settings were chosen on validation data,
+    see the page on relaxations.
+
+    >>> import torch
+    >>> loss, target = OrderLoss(n=4), torch.tensor([10.0, 30.0, 20.0, 40.0])
+    >>> right, wrong = torch.tensor([1.0, 3.0, 2.0, 4.0]), torch.tensor([4.0, 2.0, 3.0, 1.0])
+    >>> bool(loss(right, target) < loss(wrong, target))
+    True
+    """
+
+    _function = "order_loss"
+
+    def __init__(
+        self,
+        network: Sorter | Sizes | Named = "odd_even",
+        n: int | None = None,
+        *,
+        orders: int = 8,
+        **options: Unpack[ReducedOptions],
+    ) -> None:
+        if not isinstance(network, Operator | Sizes):
+            options = {"relaxation": "cauchy", "art_lambda": 0.0, **options}
+        super().__init__(network, n, orders=orders, **options)
+
+    def forward(
+        self,
+        scores: Tensor,
+        target: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return the loss; see `nsc.nn.functional.order_loss`."""
+        return super().forward(scores, target, weight=weight, dim=dim, lengths=lengths, mask=mask)
+
+
 class SpearmanLoss(RankingLoss):
     """1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
 
@@ -72,7 +143,8 @@ class SpearmanLoss(RankingLoss):
     steepness gives scipy's value.
 
     The network takes the items in a fixed order of its own, as in all losses of rankings. So equal scores do
-    not look good in a list that is stored by its relevance. The same input gives the same bits.
+    not look good in a list that is stored by its relevance. With several orders the loss is the mean over
+    them, and depends less on where an item stands. The same input gives the same bits.
 
     A call takes scores (…, n) and target, numbers of the same shape, which have no gradient, and by name:
 
@@ -84,16 +156,17 @@ class SpearmanLoss(RankingLoss):
     The loss has the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
     float32. A NaN among the scores of a sample makes its loss NaN.
 
-    Cost per sample: a `Sorter.rank`, O(size), and an exact sort of the target.
+    Cost per sample and order: a `Sorter.rank`, O(size), and an exact sort of the target.
 
     Args:
         reduction: over samples: "mean", over the samples that count, 0 if none counts; "sum"; or "none" for
             the loss of each sample, times its weight.
+        orders: in how many orders the network takes the items.
         network, n, steepness, learnable, options: as in `SortingNetwork`.
 
     Raises:
-        OperandError: an unknown reduction. In a call: a target, weight, lengths or mask that does not fit, or
-            a NaN in the target, which is found in plain tensors of the CPU alone.
+        OperandError: an unknown reduction, or orders below 1. In a call: a target, weight, lengths or mask
+            that does not fit, or a NaN in the target, which is found in plain tensors of the CPU alone.
         NscError: as in `SortingNetwork`.
 
     Source: C. Spearman 1904; soft ranks in it as in the label ranking of Blondel et al., Fast Differentiable
@@ -141,15 +214,15 @@ class NDCGLoss(RankingLoss):
     0 or booleans, which have no gradient. By name it takes what `SpearmanLoss` takes. Dtypes, NaN, other
     arguments and errors are as in `SpearmanLoss`. sklearn.metrics.ndcg_score has the gain "linear".
 
-    Cost per sample: a `Sorter.route` of one column or a `Sorter.rank`, O(size), and an exact sort of the
-    gains.
+    Cost per sample and order: a `Sorter.route` of one column or a `Sorter.rank`, O(size), and an exact sort
+    of the gains.
 
     Args:
         k: positions beyond it count nothing; None: all count. By "ranks" this falls linearly from the
             position k to k + 1.
         by: "route" or "ranks".
         gain: "exponential" or "linear".
-        network, n, reduction, steepness, learnable, options: as in `SpearmanLoss`.
+        network, n, reduction, orders, steepness, learnable, options: as in `SpearmanLoss`.
 
     Raises:
         OperandError: a k outside 1 … n, or no such way or gain. In a call: a relevance that is negative or
@@ -166,7 +239,7 @@ class NDCGLoss(RankingLoss):
     """
 
     _function = "ndcg_loss"
-    _options = ("k", "by", "gain", "reduction")
+    _options = ("k", "by", "gain", "reduction", "orders")
 
     def __init__(
         self,
@@ -191,11 +264,11 @@ class PrecisionAtK(RankingLoss):
     An item is relevant if its relevance is above 0, or True. The number of relevant items is divided by k, in
     samples of fewer entries too. A sample without entries counts nothing in the mean.
 
-    A call is as in `NDCGLoss`. Cost per sample: a `Sorter.route` of one column, O(size).
+    A call is as in `NDCGLoss`. Cost per sample and order: a `Sorter.route` of one column, O(size).
 
     Args:
         k: how many items are looked at.
-        network, n, reduction, steepness, learnable, options: as in `SpearmanLoss`.
+        network, n, reduction, orders, steepness, learnable, options: as in `SpearmanLoss`.
 
     Raises:
         OperandError: a k outside 1 … n; else as in `NDCGLoss`.
@@ -207,7 +280,7 @@ class PrecisionAtK(RankingLoss):
     """
 
     _function = "precision_at_k_loss"
-    _options = ("k", "reduction")
+    _options = ("k", "reduction", "orders")
 
     def __init__(
         self,
@@ -232,11 +305,11 @@ class MRRLoss(RankingLoss):
 
     A sample without a relevant item has no such position: its loss is 0 and it counts nothing in the mean.
 
-    A call is as in `NDCGLoss`. Cost per sample: a `Sorter.route` of one column, O(size).
+    A call is as in `NDCGLoss`. Cost per sample and order: a `Sorter.route` of one column, O(size).
 
     Args:
         k: positions beyond it count nothing; None: all count.
-        network, n, reduction, steepness, learnable, options: as in `SpearmanLoss`.
+        network, n, reduction, orders, steepness, learnable, options: as in `SpearmanLoss`.
 
     Raises:
         OperandError: a k outside 1 … n; else as in `NDCGLoss`.
@@ -251,7 +324,7 @@ class MRRLoss(RankingLoss):
     """
 
     _function = "mrr_loss"
-    _options = ("k", "reduction")
+    _options = ("k", "reduction", "orders")
 
     def __init__(
         self,

@@ -100,7 +100,7 @@ def test_a_temperature_is_a_number_above_0(name: str, temperature: float) -> Non
         find(name).start(4, temperature, generator())
 
 
-@pytest.mark.parametrize("name", [*METHODS, "odd_even+cauchy+art=0+bce"])
+@pytest.mark.parametrize("name", [*METHODS, "odd_even+cauchy+art=0+bce", "odd_even+orders=3"])
 def test_gradients_are_the_derivatives(name: str) -> None:
     scores, truth = drawn(2, 4, torch.float64)
 
@@ -171,6 +171,7 @@ def test_a_generator_decides_the_noise() -> None:
     [
         ("odd_even", "Odd-Even"),
         ("bitonic+optimal+art=0.4+error_free+bce", "Bitonic, optimal, λ = 0.4, error-free, BCE"),
+        ("odd_even+cauchy+art=0+orders=8", "Odd-Even, cauchy, λ = 0, 8 orders"),
     ],
 )
 def test_a_networks_title_says_its_options(name: str, title: str) -> None:
@@ -195,6 +196,14 @@ def test_a_network_keeps_its_strength(strength: float) -> None:
         assert (float(shown) if record != "bitonic" else 0.25) == strength
 
 
+def test_orders_are_those_of_the_library_and_in_the_record() -> None:
+    assert record_name("odd_even+orders=08+art=.0+cauchy") == "odd_even+cauchy+art=0+orders=8"
+    scores, truth = drawn(3, 6)
+    op = nsc.compile("odd_even", 6)
+    expected = nsc.nn.functional.order_loss(op, scores, truth.ranks, 6.0, orders=4)
+    assert find("odd_even+orders=4").start(6, 1.0, generator())(scores, truth) == expected
+
+
 def test_a_network_file_is_a_method(network_file: Path) -> None:
     scores, truth = drawn(3, 4)
     method = find(f"{network_file}+cauchy")
@@ -217,6 +226,9 @@ def test_a_file_that_does_not_sort_is_refused(tmp_path: Path) -> None:
         ("quicksort", ["'quicksort'", "odd_even", "bitonic", "network file", "neural_sort", "list_mle"]),
         ("bitonic+soft", ["'soft'", "cauchy", "art=λ", "error_free", "bce"]),
         ("bitonic+art=1", ["'art=1'", "[0, 1)"]),
+        ("bitonic+orders=0", ["'orders=0'", "1 to 1000"]),
+        ("bitonic+orders=two", ["'orders=two'", "1 to 1000"]),
+        ("bitonic+bce+orders=2", ["cross entropy", "leave bce out"]),
         ("neural_sort+bce", ["'neural_sort'", "neither"]),
     ],
 )
@@ -246,7 +258,7 @@ def trained(method: Method, n: int = 5) -> str:
 
 
 def test_two_steps_of_training(golden: Callable[[str, str], Path]) -> None:
-    names = [*METHODS, "bitonic+cauchy", "odd_even+art=0+bce"]
+    names = [*METHODS, "bitonic+cauchy", "odd_even+art=0+bce", "odd_even+orders=3"]
     golden(
         "methods.txt",
         "method, then loss and weights of each step\n" + "".join(trained(find(name)) for name in names),

@@ -107,16 +107,16 @@ def test_a_loss_that_is_not_finite_ends_the_run(tmp_path: Path) -> None:
 def test_the_result_is_of_the_best_validation(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = iter([0.3, 0.9, 0.4, 0.9])
     measured: list[torch.Tensor] = []
-    original = training._Training.measure
+    original = training.Training.measure
 
-    def measure(self: training._Training, part: str) -> dict[str, float]:
+    def measure(self: training.Training, part: str) -> dict[str, float]:
         if part != "validation":
             measured.append(next(self.model.parameters()).detach().clone())
             return original(self, part)
         measured.append(next(self.model.parameters()).detach().clone())
         return {"em5": next(scores)}
 
-    monkeypatch.setattr(training._Training, "measure", measure)
+    monkeypatch.setattr(training.Training, "measure", measure)
     result = train(replace(RUN, validations=4))
     assert result.validations == ((2, 0.3), (4, 0.9), (6, 0.4), (8, 0.9))
     # Of equal ones the first: the test is on the model of step 4.

@@ -29,6 +29,7 @@ from nsc.nn import (
     MedianFilter2d,
     MRRLoss,
     NDCGLoss,
+    OrderLoss,
     PrecisionAtK,
     Quantile,
     RankFilter2d,
@@ -46,6 +47,7 @@ BOTH = ("float32", "float64")
 LOSSES_AND_STATISTICS: dict[type[Any], dict[str, Any]] = {
     SpearmanLoss: {},
     NDCGLoss: {"k": 3},
+    OrderLoss: {},
     PrecisionAtK: {"k": 2},
     MRRLoss: {"k": 2},
     Quantile: {"q": 0.3},
@@ -313,6 +315,7 @@ def _rankings() -> list[Call]:
         return layer(x, ranks(x), mask=some(x))
 
     return [
+        Call("OrderLoss", make(OrderLoss, orders=3), some_of_them),
         Call("SpearmanLoss", make(SpearmanLoss), each),
         Call("SpearmanLoss", make(SpearmanLoss), some_of_them),
         Call("NDCGLoss", make(NDCGLoss, reduction="none"), some_of_them),
@@ -452,7 +455,7 @@ COLUMNS = {
     "filter layers": Column("`MedianFilter2d`, `RankFilter2d`", _filter_layers, IMAGES),
     "relaxed filter layers": Column("these, relaxed", _relaxed_filter_layers, IMAGES),
     "top-k": Column("`TopKCrossEntropy`", _top_k),
-    "rankings": Column("`SpearmanLoss`, `NDCGLoss`, `PrecisionAtK`, `MRRLoss`", _rankings),
+    "rankings": Column("`OrderLoss`, `SpearmanLoss`, `NDCGLoss`, `PrecisionAtK`, `MRRLoss`", _rankings),
     "ListRank": Column("`ListRankLoss`", _list_rank),
     "statistics": Column(
         "`Quantile`, `Median`, `TrimmedMean`, `MedianAbsoluteDeviation`, `SoftTopK`", _statistics

@@ -130,7 +130,7 @@ CALLS = {
 VALUES = (
     dict.fromkeys(("dim", "index_base", "origin", "prefix", "jobs", "off_by"), 1)
     | dict.fromkeys(("wires", "layer_starts", "layers", "comparators"), 1)
-    | dict.fromkeys(("k", "m", "seed", "min_count"), 3)
+    | dict.fromkeys(("k", "m", "seed", "min_count", "orders"), 3)
     | {"depth": 9, "max_memory": 100}
     | dict.fromkeys(("steepness", "fill", "cval", "regularization_strength"), 2.0)
     | dict.fromkeys(("values", "label_smoothing", "art_lambda"), 0.5)

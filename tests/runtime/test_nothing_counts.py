@@ -34,9 +34,10 @@ def _with_labels(name: str, call: Callable[..., Tensor], **fixed: Any) -> Callab
 
 
 def _of_ranking(loss: Callable[..., Tensor], **fixed: Any) -> dict[str, tuple[Any, Tensor, tuple[str, ...]]]:
-    name = "target" if loss is functional.spearman_loss else "relevance"
+    name = "target" if loss in (functional.order_loss, functional.spearman_loss) else "relevance"
     at_none = ("lengths", "mask", "weight", "batch")
-    ways = at_none if loss is functional.precision_at_k_loss else (*at_none, "labels")
+    counts_always = (functional.order_loss, functional.precision_at_k_loss)
+    ways = at_none if loss in counts_always else (*at_none, "labels")
     return {
         f"{loss.__name__}{''.join(f' {value}' for value in fixed.values())} of {type(operator).__name__}": (
             _with_labels(name, partial(loss, operator), **fixed),
@@ -74,6 +75,8 @@ LOSSES: dict[str, tuple[Callable[..., Tensor], Tensor | tuple[Tensor, Tensor], t
         )
         for name in ("cross_entropy", "binary_cross_entropy")
     },
+    **_of_ranking(functional.order_loss),
+    **_of_ranking(functional.spearman_loss, orders=3),
     **_of_ranking(functional.spearman_loss),
     **_of_ranking(functional.ndcg_loss),
     **_of_ranking(functional.ndcg_loss, by="ranks"),

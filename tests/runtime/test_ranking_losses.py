@@ -13,11 +13,11 @@ from sklearn.metrics import ndcg_score
 from torch import Tensor
 
 import nsc
-from nsc.nn import ListRankLoss, MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss, functional
+from nsc.nn import ListRankLoss, MRRLoss, NDCGLoss, OrderLoss, PrecisionAtK, SpearmanLoss, functional
 
 N, BATCH = 6, 5
-# In which order a network takes the items of a list, by the fractional parts of i/φ + 1/2: 0.12, 0.35, …
-SPREAD = [1, 3, 0, 5, 2, 4]
+# In which orders a network takes a list: first by the fractional parts of i/φ + 1/2, 0.12, 0.35, ….
+ORDERS = [[1, 3, 0, 5, 2, 4], [0, 3, 2, 4, 5, 1], [3, 4, 5, 1, 0, 2]]
 DOUBLE = torch.float64
 STEEP, SOFT = 1e6, 2.0
 
@@ -31,10 +31,10 @@ def samples(seed: int = 0) -> Tensor:
     return torch.randn(BATCH, N, dtype=DOUBLE, generator=torch.Generator().manual_seed(seed))
 
 
-def permutation_of(op: nsc.Sorter, scores: Tensor) -> Tensor:
-    """Return P of the scores of a list, which the network takes in another order."""
+def permutation_of(op: nsc.Sorter, scores: Tensor, order: list[int]) -> Tensor:
+    """Return P of the scores of a list, which the network takes in an order."""
     count = len(scores)
-    order = [item for item in SPREAD if item < count]
+    order = [item for item in order if item < count]
     x = torch.cat([scores[order], scores.new_zeros(N - count)])
     p = op.sort_with_permutation(x, SOFT, lengths=torch.tensor(count))[1][:count, :count]
     return p[:, torch.tensor(order, dtype=torch.int64).argsort()]
@@ -56,6 +56,13 @@ def reciprocal(stops: Tensor, k: int | None) -> Tensor:
 
 # Losses by name: the function, and what a sample of all entries gives by its P and scores; None: it counts
 # nothing.
+
+
+def order_of(p: Tensor, scores: Tensor, target: Tensor) -> Tensor | None:
+    if not len(target):
+        return None
+    may_have = target.sort().values.unsqueeze(1) == target
+    return -torch.where(may_have, p, 0).sum(0).log().mean()
 
 
 def spearman_of(p: Tensor, scores: Tensor, target: Tensor) -> Tensor | None:
@@ -112,12 +119,18 @@ def list_rank_loss(
 
 
 CASES = {
+    "order": (functional.order_loss, {}, order_of),
+    "order by three orders": (functional.order_loss, {"orders": 3}, order_of),
     "spearman": (functional.spearman_loss, {}, spearman_of),
+    "spearman by three orders": (functional.spearman_loss, {"orders": 3}, spearman_of),
     "ndcg": (functional.ndcg_loss, {}, ndcg_of),
     "ndcg@3": (functional.ndcg_loss, {"k": 3}, ndcg_of),
     "ndcg by ranks": (functional.ndcg_loss, {"by": "ranks"}, ndcg_of),
+    "ndcg by three orders": (functional.ndcg_loss, {"orders": 3}, ndcg_of),
     "ndcg@3 by ranks": (functional.ndcg_loss, {"by": "ranks", "k": 3}, ndcg_of),
     "precision@2": (functional.precision_at_k_loss, {"k": 2}, precision_of),
+    "precision@2 by two orders": (functional.precision_at_k_loss, {"k": 2, "orders": 2}, precision_of),
+    "mrr by two orders": (functional.mrr_loss, {"orders": 2}, mrr_of),
     "mrr": (functional.mrr_loss, {}, mrr_of),
     "mrr@2": (functional.mrr_loss, {"k": 2}, mrr_of),
     "ListRank": (list_rank_loss, {"link": "logistic"}, list_rank_of),
@@ -135,9 +148,13 @@ def test_losses_are_those_of_the_entries_alone(op, name, data):
     relevance = torch.tensor(grades).view(BATCH, N)
     flags = data.draw(st.lists(st.booleans(), min_size=BATCH * N, max_size=BATCH * N))
     mask = torch.tensor(flags).view(BATCH, N)
+    measure = {key: value for key, value in options.items() if key != "orders"}
     expected = []
     for sample, grade, takes in zip(x, relevance, mask, strict=True):
-        expected.append(by_hand(permutation_of(op, sample[takes]), sample[takes], grade[takes], **options))
+        entries, labels = sample[takes], grade[takes]
+        matrices = [permutation_of(op, entries, order) for order in ORDERS[: options.get("orders", 1)]]
+        losses = [by_hand(p, entries, labels, **measure) for p in matrices]
+        expected.append(None if losses[0] is None else torch.stack(losses).mean())
     junk = torch.where(mask, x, math.nan), torch.where(mask, relevance.to(DOUBLE), math.nan)
     got = loss(op, *junk, SOFT, mask=mask, reduction="none", **options)
     zero = torch.zeros((), dtype=DOUBLE)
@@ -323,6 +340,7 @@ def test_dtypes_and_nan(op, name):
 
 
 MODULES = {
+    "order by three orders": OrderLoss,
     "spearman": SpearmanLoss,
     "ndcg": NDCGLoss,
     "precision@2": PrecisionAtK,
@@ -335,7 +353,7 @@ def test_modules_are_their_functions(op, name):
     loss, options, _ = CASES[name]
     x, relevance = samples().float(), torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
     lengths = torch.tensor([6, 5, 4, 3, 2])
-    module = MODULES[name]("bitonic", N, steepness=SOFT, learnable=True, reduction="none", **options)
+    module = MODULES[name](op, steepness=SOFT, learnable=True, reduction="none", **options)
     got = module(x, relevance, lengths=lengths)
     torch.testing.assert_close(
         got, loss(op, x, relevance, SOFT, lengths=lengths, reduction="none", **options)
@@ -344,6 +362,36 @@ def test_modules_are_their_functions(op, name):
     assert module.log_steepness.grad.any()
     assert MODULES[name](op, **options).operator is op
     assert "reduction='none'" in repr(module)
+
+
+def test_the_loss_of_an_order_has_settings_of_its_own_and_keeps_those_that_are_given(op):
+    x, target = samples().float(), torch.arange(N).expand(BATCH, N)
+    its_own = nsc.compile("odd_even", N, relaxation="cauchy", art_lambda=0)
+    assert OrderLoss(n=N)(x, target) == functional.order_loss(its_own, x, target, orders=8)
+    given = nsc.compile("bitonic", N, art_lambda=0.4)
+    layer = OrderLoss("bitonic", N, relaxation="logistic", art_lambda=0.4, orders=2)
+    assert layer(x, target) == functional.order_loss(given, x, target, orders=2)
+    assert OrderLoss(op).operator is op
+    assert OrderLoss()(x[:, :5], target[:, :5]).isfinite()
+
+
+def test_the_loss_of_ranks_in_one_order_is_the_papers(op):
+    x = samples()
+    ranks = x.cos().argsort(-1)
+    in_order = x[:, ORDERS[0]], ranks[:, ORDERS[0]]
+    torch.testing.assert_close(functional.order_loss(op, x, ranks, SOFT), op.cross_entropy(*in_order, SOFT))
+
+
+@pytest.mark.parametrize(
+    ("orders", "words"), [(0, "1 or more, got 0"), (2.0, "an integer"), (True, "an int")]
+)
+def test_orders_that_are_no_number_of_orders_are_refused(op, orders, words):
+    for call in (
+        lambda: functional.ndcg_loss(op, X, GRADES, orders=orders),
+        lambda: SpearmanLoss(op, orders=orders),
+    ):
+        with pytest.raises(nsc.OperandError, match=f"orders.* must be {words}"):
+            call()
 
 
 @pytest.mark.parametrize("link", ["logistic", "identity"])

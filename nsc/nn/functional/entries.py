@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 import torch
 from torch import Tensor
 
-from nsc.arguments import is_name
+from nsc.arguments import integer, is_name
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import Steepness, axis_of, cast, check_dense, kept_or_new
 from nsc.operators.ragged import Ragged, ragged_of
@@ -36,6 +36,12 @@ class SampleOptions(EntryOptions, total=False):
     """Options of losses: also the weight of each sample, of the shape of x without the axis."""
 
     weight: Tensor | None
+
+
+class OrderedOptions(SampleOptions, total=False):
+    """Options of losses that a network takes part in: also in how many orders it takes the items."""
+
+    orders: int
 
 
 class Entries(NamedTuple):
@@ -129,17 +135,22 @@ def entries_of(
 class Labelled(NamedTuple):
     """The entries of a call of a loss, with their labels.
 
+    If a network takes the items in several orders, each is a further sample: all tensors but the weight have
+    an axis of orders in front.
+
     Attributes:
         scores: the entries.
         labels: (…, n), their targets or relevances in float64, then 0.
         weight: (…), the weight of each sample; None: all the same.
         reduction: over samples.
+        orders: in how many orders the network takes the items.
     """
 
     scores: Entries
     labels: Tensor
     weight: Tensor | None
     reduction: str
+    orders: int
 
     @property
     def positions(self) -> Tensor:
@@ -166,6 +177,8 @@ class Labelled(NamedTuple):
 
     def loss(self, losses: Tensor, is_counted: Tensor) -> Tensor:
         """Return the losses (…) of samples, reduced as users ask; a sample that does not count has 0."""
+        if self.orders > 1:
+            losses, is_counted = losses.mean(0), is_counted[0]
         weight = is_counted.to(losses.dtype)
         if self.weight is not None:
             weight = weight * self.weight
@@ -181,9 +194,11 @@ def labelled(
     reduction: str,
     *,
     weight: Tensor | None = None,
+    orders: int = 1,
     **options: Unpack[EntryOptions],
 ) -> Labelled:
     """Check what all losses take; `name` names the labels."""
+    orders = check_orders(caller, orders)
     entries = entries_of(caller, operator, "scores", scores, **options)
     scores = entries.x
     if entries.ragged is not None:
@@ -192,29 +207,61 @@ def labelled(
     check_reduction(caller, reduction)
     if weight is not None:
         check_weight(caller, scores, weight, entries.keys.shape[:-1])
-    keys, moved = entries.keys, entries.arrangement.at_end(labels.detach().double(), 0)
+    moved = entries.arrangement.at_end(labels.detach().double(), 0)
     if entries.operator is not None:
-        # In a fixed order, in which neighbours of a list lie far apart: some networks leave equal scores
-        # about where they are. A model that says nothing would look good, or bad, on a list that is stored by
-        # its relevance, and learn from that.
-        order = kept_or_new(_order, keys, keys.shape[-1])
-        keys, moved = (each.index_select(-1, order) for each in (keys, moved))
-        if entries.lengths is not None:
-            lists = lists_of("", keys, None, entries.is_entry.index_select(-1, order))
-            assert lists is not None
-            keys, moved = lists.in_front(keys, math.inf), lists.in_front(moved, 0)
+        entries, moved = _in_orders(entries, moved, orders)
     if _is_seen(moved) and bool(moved.isnan().any()):
         raise OperandError(f"{caller}: {name} must hold numbers, got NaN")
-    return Labelled(entries._replace(keys=keys), moved, weight, reduction)
+    return Labelled(entries, moved, weight, reduction, orders)
 
 
-def _order(device: torch.device, n: int) -> Tensor:
-    """Return 0 … n-1 by the fractional part of i/φ + 1/2, in 32 bits; φ is the golden ratio.
+def check_orders(caller: str, orders: object) -> int:
+    """Return a user's number of orders; raises OperandError unless it is a whole number of at least 1."""
+    number = integer(f"{caller}: orders", orders, OperandError)
+    if number < 1:
+        raise OperandError(f"{caller}: orders must be 1 or more, got {number}")
+    return number
 
-    Neighbours, and the first few items too, are spread evenly over any number of places, and the first item
-    is in the middle. Source: Knuth, The Art of Computer Programming 3, section 6.4, Fibonacci hashing.
+
+def _in_orders(entries: Entries, labels: Tensor, orders: int) -> tuple[Entries, Tensor]:
+    """Return entries and labels in fixed orders, with an axis of orders in front if there are several.
+
+    Some networks leave equal scores about where they are. A model that says nothing would look good, or bad,
+    on a list that is stored by its relevance, and learn from that.
     """
-    return ((torch.arange(n, device=device) * 2654435769 + 2**31) % 2**32).argsort()
+    keys, is_entry, counts, lengths = entries.keys, entries.is_entry, entries.counts, None
+    order = kept_or_new(_orders, keys, keys.shape[-1], orders)
+    if orders == 1:
+        keys, labels, is_entry = (each.index_select(-1, order[0]) for each in (keys, labels, is_entry))
+    else:
+        shape = (orders, *keys.shape)
+        places = order.reshape(orders, *(1 for _ in shape[2:]), shape[-1]).expand(shape)
+        keys, labels, is_entry = (each.expand(shape).gather(-1, places) for each in (keys, labels, is_entry))
+        counts = counts.expand(shape[:-1])
+    if entries.lengths is not None:
+        lists = lists_of("", keys, None, is_entry)
+        assert lists is not None
+        keys, labels, lengths = lists.in_front(keys, math.inf), lists.in_front(labels, 0), counts
+    is_entry = entries.is_entry.expand(keys.shape)
+    return entries._replace(keys=keys, counts=counts, is_entry=is_entry, lengths=lengths), labels
+
+
+def _orders(device: torch.device, n: int, count: int) -> Tensor:
+    """Return orders of 0 … n-1, (count, n): first the one that spreads neighbours, then random ones.
+
+    The first is by the fractional part of i/φ + 1/2, in 32 bits; φ is the golden ratio. Neighbours, and the
+    first few items too, are spread evenly over any number of places, and the first item is in the middle. The
+    others are by a hash of that number and theirs.
+
+    Source: Knuth, The Art of Computer Programming 3, section 6.4, Fibonacci hashing; the 32-bit finaliser of
+    MurmurHash3, Appleby.
+    """
+    numbers = torch.arange(count, device=device).unsqueeze(-1)
+    spread = (torch.arange(n, device=device) * 2654435769 + 2**31) % 2**32
+    mixed = (spread + numbers * 0x85EBCA6B) % 2**32
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        mixed = (mixed ^ (mixed >> shift)) * factor % 2**32
+    return torch.where(numbers == 0, spread, mixed ^ (mixed >> 16)).argsort(-1)
 
 
 def _is_seen(tensor: Tensor) -> bool:

@@ -12,14 +12,15 @@ Every loss takes these arguments; `list_rank_loss` has no operator and no steepn
     dim: the axis of scores and of target or relevance.
     lengths, mask: which entries take part, as in the operator's methods. Other entries do not matter, and
         have no gradient.
+    orders: in how many orders the network takes the items; the loss is the mean over them.
 
 Losses have the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
 float32. A NaN among the scores of a sample makes its loss NaN. A NaN or a negative relevance among the
 entries that take part is refused on the CPU, where values can be looked at; on a GPU, and in a trace, it
-gives NaN or a number without a meaning. Cost per sample: a `Sorter.rank` or a `Sorter.route` of one
-column, O(size), and exact sorts of the relevances.
+gives NaN or a number without a meaning. Cost per sample and order: a `Sorter.rank` or a `Sorter.route` of
+one column, O(size), or the cross entropy of P, O(n·size), and exact sorts of the relevances.
 
-The network takes the items of a list in a fixed order of its own, in which neighbours lie far apart. So
+The network takes the items of a list in fixed orders of its own, in whose first neighbours lie far apart. So
 equal scores look neither good nor bad in a list that is stored by its relevance.
 """
 
@@ -33,7 +34,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from nsc.nn.functional.entries import SampleOptions, check_known, labelled
+from nsc.nn.functional.entries import OrderedOptions, SampleOptions, check_known, labelled
 from nsc.operators.operands import Steepness, k_of
 from nsc.operators.samples import by_samples
 from nsc.operators.sharding import Axes
@@ -59,6 +60,35 @@ LINKS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "iden
 
 
 @by_samples(Axes.FIRST)
+def order_loss(
+    operator: Sorter | Sizes,
+    scores: Tensor,
+    target: Tensor,
+    steepness: Steepness = None,
+    *,
+    reduction: str = "mean",
+    **options: Unpack[OrderedOptions],
+) -> Tensor:
+    """Return the cross entropy of P between the order of scores and the order of a target.
+
+    Equal targets share their ranks. Ties, samples without entries, NaN, errors, other arguments and cost are
+    as in `nsc.nn.OrderLoss`, whose number of orders is another one.
+
+    >>> import nsc, torch
+    >>> op, target = nsc.compile("odd_even", 4), torch.tensor([10.0, 30.0, 20.0, 40.0])
+    >>> scores = torch.tensor([[1.0, 3.0, 2.0, 4.0], [4.0, 2.0, 3.0, 1.0]])
+    >>> order_loss(op, scores, target.expand(2, 4), 20.0, orders=8, reduction="none") < 1
+    tensor([ True, False])
+    """
+    call = labelled("order_loss", operator, scores, "target", target, reduction, **options)
+    of = call.scores
+    losses = of.sorter.cross_entropy(
+        of.keys, steepness=steepness, relevance=call.labels, lengths=of.lengths, reduction="none"
+    )
+    return call.loss(losses, of.counts > 0)
+
+
+@by_samples(Axes.FIRST)
 def spearman_loss(
     operator: Sorter | Sizes,
     scores: Tensor,
@@ -66,7 +96,7 @@ def spearman_loss(
     steepness: Steepness = None,
     *,
     reduction: str = "mean",
-    **options: Unpack[SampleOptions],
+    **options: Unpack[OrderedOptions],
 ) -> Tensor:
     """Return 1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
 
@@ -104,7 +134,7 @@ def ndcg_loss(
     by: str = "route",
     gain: str = "exponential",
     reduction: str = "mean",
-    **options: Unpack[SampleOptions],
+    **options: Unpack[OrderedOptions],
 ) -> Tensor:
     """Return 1 - the expected NDCG, normalised discounted cumulative gain, of the relaxed order.
 
@@ -145,7 +175,7 @@ def precision_at_k_loss(
     *,
     k: int,
     reduction: str = "mean",
-    **options: Unpack[SampleOptions],
+    **options: Unpack[OrderedOptions],
 ) -> Tensor:
     """Return 1 - the expected share of relevant items among the first k.
 
@@ -174,7 +204,7 @@ def mrr_loss(
     *,
     k: int | None = None,
     reduction: str = "mean",
-    **options: Unpack[SampleOptions],
+    **options: Unpack[OrderedOptions],
 ) -> Tensor:
     """Return 1 - the expected reciprocal of the position of the first relevant item.
 
