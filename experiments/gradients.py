@@ -37,7 +37,7 @@ METHODS = {
     "odd_even": 1.0,
     "bitonic": 1.0,
     "odd_even+cauchy+art=0": 2.0,
-    "odd_even+cauchy+art=0+orders=8": 2.0,
+    "odd_even+cauchy+art=0+orders=16": 2.0,
 }
 PARTS = (1 / 20, 1 / 4, 1 / 2, 3 / 4, 1.0)
 LISTS, ORDERS = 40, 64

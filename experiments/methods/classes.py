@@ -9,15 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 import nsc
 from experiments.errors import ExperimentError
-from experiments.methods.networks import targets
+from experiments.methods.networks import SIGMOID_OPTIONS, NetworkLoss, targets, with_option
 from experiments.methods.records import middle
 
 # Steepness over depth. For ranks the paper's choice is 2 (section 5.1); scores of classes lie further apart.
 GRID = (0.125, 0.25, 0.5, 1.0)
+# A method cannot choose another network than the best that nsc knows.
+COMPARATORS = NetworkLoss("best")
 # The weights p_k are those that difftopk's authors compare (Petersen et al., ICML 2022).
 METHODS = (
     "softmax",
@@ -26,8 +29,10 @@ METHODS = (
     "topk:.5,0,0,0,.5",
     "topk:.25,0,0,0,.75",
     "topk:.1,0,0,0,.9",
+    "topk:.5,0,0,0,.5+cauchy+art=0",
+    "topk:.5,0,0,0,.5+cauchy+art=0+orders=16",
 )
-OPTIONS = ("m=16", "softmax")
+OPTIONS = ("m=16", "softmax", *SIGMOID_OPTIONS, "art=λ", "orders=K")
 
 
 @dataclass(frozen=True)
@@ -63,29 +68,55 @@ class TopK:
         p_k: weight j weighs "the label is among the top j + 1".
         m: the number of classes that are compared, the label's and the largest others; None: all.
         top1: "softmax" if the term of the top 1 is a softmax, otherwise "network".
+        comparators: the relaxation, λ and the orders of the classes, as those of a network method.
     """
 
     name: str
     p_k: tuple[float, ...]
     m: int | None = None
     top1: str = "network"
+    comparators: NetworkLoss = COMPARATORS
 
     @property
     def title(self) -> str:
         """The title for tables."""
         weights = ", ".join(f"{weight:g}" for weight in self.p_k)
         m = "" if self.m is None else f", m = {self.m}"
-        return f"Top-k, p_k = {weights}{m}{', softmax for top 1' if self.top1 == 'softmax' else ''}"
+        top1 = ["softmax for top 1"] * (self.top1 == "softmax")
+        return ", ".join(
+            (f"Top-k, p_k = {weights}{m}", *top1, *(title for title, _ in self.comparators.options))
+        )
 
     def start(self, classes: int, temperature: float | None) -> nn.Module:
         """Return the loss at a steepness of temperature × depth, through the best network that nsc knows."""
         scale = middle(GRID) if temperature is None else temperature
         make = partial(nsc.nn.TopKCrossEntropy, classes, self.p_k, self.m, top1=self.top1)
+        of = self.comparators
         try:
-            operator = make(targets=targets()).operator
-            return make(network=operator, steepness=scale * max(1, operator.depth))
+            operator = make(relaxation=of.sigmoid, art_lambda=of.art_lambda, targets=targets()).operator
+            loss = make(network=operator, steepness=scale * max(1, operator.depth))
         except nsc.NscError as error:
             raise ExperimentError(f"{self.name} with {classes} classes: {error}") from None
+        return _InOrders(loss, classes, of.orders) if of.orders else loss
+
+
+class _InOrders(nn.Module):
+    """The mean of a loss of logits over fixed random orders of the classes."""
+
+    orders: Tensor
+
+    def __init__(self, loss: nn.Module, classes: int, count: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.loss = loss
+        orders = [torch.randperm(classes, generator=generator) for _ in range(count)]
+        self.register_buffer("orders", torch.stack(orders))
+
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean loss of labels (batch,) for logits (batch, classes)."""
+        in_orders = torch.cat([logits[:, order] for order in self.orders])
+        places = self.orders.argsort(-1)[:, labels].flatten()
+        return self.loss(in_orders, places)  # type: ignore[no-any-return]
 
 
 def find(name: str) -> ClassMethod:
@@ -94,7 +125,8 @@ def find(name: str) -> ClassMethod:
     Args:
         name: "softmax", the cross entropy; or "topk:" with the weights p_k, separated by commas, then
             options that are joined with "+": m=16 compares the label's and the 15 largest other logits,
-            softmax takes the place of the network for the top 1, as in difftopk.
+            softmax takes the place of the network for the top 1, as in difftopk; relaxations, art=λ and
+            orders=K are as in `network_method`, with orders of the classes.
 
     Raises:
         ExperimentError: an unknown name or option, or weights that are no numbers.
@@ -125,7 +157,8 @@ def record_name(name: str) -> str:
     method = _parsed(name)
     weights = ",".join(map(_spelled, method.p_k))
     m = "" if method.m is None else f"+m={method.m}"
-    return f"topk:{weights}{m}{'+softmax' if method.top1 == 'softmax' else ''}"
+    top1 = ["softmax"] * (method.top1 == "softmax")
+    return "+".join((f"topk:{weights}{m}", *top1, *(record for _, record in method.comparators.options)))
 
 
 def _spelled(weight: float) -> str:
@@ -145,21 +178,24 @@ def _parsed(name: str) -> TopK:
         raise ExperimentError(
             f"method {name!r}: {weights!r} must be numbers separated by commas, such as topk:.5,0,0,0,.5"
         ) from None
-    m, top1 = None, "network"
+    m, top1, comparators = None, "network", COMPARATORS
     for option in options:
         if option == "softmax":
             top1 = "softmax"
         elif option.startswith("m=") and option[2:].isdecimal():
             m = int(option[2:])
+        elif option in SIGMOID_OPTIONS or option.startswith(("art=", "orders=")):
+            comparators = with_option(name, comparators, option)
         else:
             raise ExperimentError(f"method {name!r}: no option {option!r}; known: {', '.join(OPTIONS)}")
-    return TopK(name, p_k, m, top1)
+    return TopK(name, p_k, m, top1, comparators)
 
 
 CLASS_GRAMMAR = (
     "A method of the table topk is softmax, or topk: and weights p_1,p_2,…, which add up to 1, and options "
     "joined with +. p_k weighs that the label is among the k largest logits; m=16 compares the label's logit "
-    "and the 15 largest others; softmax takes the place of the network for the largest. "
+    "and the 15 largest others; softmax takes the place of the network for the largest; relaxations, art=λ "
+    "and orders=K are as of sorting networks. "
     "For example topk:.5,0,0,0,.5+m=16+softmax."
 )
 """How a method of classes is named, sentences for users."""

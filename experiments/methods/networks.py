@@ -54,18 +54,21 @@ class NetworkLoss:
     def title(self) -> str:
         """The title for tables, such as "Bitonic, cauchy, λ = 0"; defaults are left out."""
         name = "Odd-Even" if self.network == "odd_even" else self.network.replace("_", " ").capitalize()
-        parts = [name if self.network in FAMILIES else Path(self.network).name]
-        if self.sigmoid != NetworkLoss.sigmoid:
-            parts.append(self.sigmoid)
-        if self.art_lambda != NetworkLoss.art_lambda:
-            parts.append(f"λ = {_written(self.art_lambda)}")
-        if self.error_free:
-            parts.append("error-free")
-        if self.bce:
-            parts.append("BCE")
-        if self.orders:
-            parts.append(count(self.orders, "order"))
-        return ", ".join(parts)
+        network = name if self.network in FAMILIES else Path(self.network).name
+        return ", ".join((network, *(title for title, _ in self.options)))
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """What differs from the defaults, as titles and as records say it."""
+        strength = _written(self.art_lambda)
+        every = {
+            "sigmoid": (self.sigmoid, self.sigmoid),
+            "art_lambda": (f"λ = {strength}", f"art={strength}"),
+            "error_free": ("error-free", "error_free"),
+            "bce": ("BCE", "bce"),
+            "orders": (count(self.orders, "order"), f"orders={self.orders}"),
+        }
+        return [words for name, words in every.items() if getattr(self, name) != getattr(NetworkLoss, name)]
 
     @property
     def source(self) -> str:
@@ -146,18 +149,8 @@ def recorded(name: str) -> str:
     ('bitonic', 'bitonic+cauchy+art=0')
     """
     loss = _parsed(name)
-    parts = [loss.network if loss.network in FAMILIES else with_digest(loss.network)]
-    if loss.sigmoid != NetworkLoss.sigmoid:
-        parts.append(loss.sigmoid)
-    if loss.art_lambda != NetworkLoss.art_lambda:
-        parts.append(f"art={_written(loss.art_lambda)}")
-    if loss.error_free:
-        parts.append("error_free")
-    if loss.bce:
-        parts.append("bce")
-    if loss.orders:
-        parts.append(f"orders={loss.orders}")
-    return "+".join(parts)
+    network = loss.network if loss.network in FAMILIES else with_digest(loss.network)
+    return "+".join((network, *(record for _, record in loss.options)))
 
 
 def with_strength(name: str, strength: float) -> str:
@@ -181,7 +174,7 @@ def _parsed(name: str) -> NetworkLoss:
     network, *options = name.split("+")
     loss = NetworkLoss(network if network in FAMILIES else _file(name, network))
     for option in options:
-        loss = _with_option(name, loss, option)
+        loss = with_option(name, loss, option)
     if loss.bce and loss.orders:
         raise ExperimentError(f"method {name!r}: orders= goes with the cross entropy: leave bce out")
     return loss
@@ -225,7 +218,7 @@ def _file(name: str, network: str) -> str:
     return str(checked(network))
 
 
-def _with_option(name: str, loss: NetworkLoss, option: str) -> NetworkLoss:
+def with_option(name: str, loss: NetworkLoss, option: str) -> NetworkLoss:
     """Return the loss with one more option; of several of a kind the last one counts."""
     if option in SIGMOID_OPTIONS:
         return replace(loss, sigmoid=option)

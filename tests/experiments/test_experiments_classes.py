@@ -38,6 +38,21 @@ def test_a_name_says_the_loss_and_its_temperature():
         assert torch.equal(ours.start(10, temperature)(x, labels), same(x, labels))
 
 
+def test_comparators_and_orders_of_classes_are_options():
+    method = find("topk:.5,.5+orders=3+cauchy+art=0")
+    assert method.title == "Top-k, p_k = 0.5, 0.5, cauchy, λ = 0, 3 orders"
+    assert record_name(method.name) == "topk:.5,.5+cauchy+art=0+orders=3"
+    x, labels = torch.randn(8, 10), torch.arange(8)
+    network = nsc.compile("best", 10, select=nsc.top_k(2), relaxation="cauchy", art_lambda=0)
+    one = nsc.nn.TopKCrossEntropy(10, [0.5, 0.5], network=network, steepness=2.0 * network.depth)
+    losses = method.start(10, 2.0)
+    each = [one(x[:, order], order.argsort()[labels]) for order in losses.orders]
+    assert len({round(loss.item(), 5) for loss in each}) == 3
+    torch.testing.assert_close(losses(x, labels), torch.stack(each).mean())
+    in_place = find("topk:.5,.5+cauchy+art=0").start(10, 2.0)
+    torch.testing.assert_close(in_place(x, labels), one(x, labels))
+
+
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=6),
     st.none() | st.integers(1, 99),
@@ -63,7 +78,8 @@ def test_spellings_of_a_method_have_one_record(p_k, m, softmax, m_first):
     [
         ("bitonic", "no method 'bitonic' for classes; known: softmax, topk:1, "),
         ("topk:1,b", "'1,b' must be numbers"),
-        ("topk:1+cauchy", "no option 'cauchy'; known: m=16, softmax"),
+        ("topk:1+bce", "no option 'bce'; known: m=16, softmax, logistic"),
+        ("topk:1+orders=0", "'orders=0' must be orders=K"),
     ],
 )
 def test_names_that_say_nothing_are_refused(name, message):

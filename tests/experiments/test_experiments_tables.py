@@ -65,7 +65,7 @@ def test_a_temperature_is_tuned_by_shorter_runs_that_no_table_shows(table: str, 
         assert run.steps < longest
     tried = {method.name: [t for m, t in tuning if m == method] for method, _ in tuning}
     assert all(list(method.grid) == tried[method.name] for method, _ in tuning)
-    if table in ("mnist", "svhn", "topk"):
+    if table in ("mnist", "recipe", "svhn", "topk"):
         assert tried
 
 
@@ -85,7 +85,7 @@ def test_the_papers_classification_has_the_papers_cells() -> None:
 
 
 @pytest.mark.parametrize("profile", ["quick", "standard"])
-@pytest.mark.parametrize("table", ["mnist", "networks", "large"])
+@pytest.mark.parametrize("table", ["mnist", "networks", "recipe", "large"])
 def test_all_n_learn_from_as_many_images(table: str, profile: str) -> None:
     for panel in panels(table, profile):
         if "As many samples" not in panel.title:

@@ -367,7 +367,7 @@ def test_modules_are_their_functions(op, name):
 def test_the_loss_of_an_order_has_settings_of_its_own_and_keeps_those_that_are_given(op):
     x, target = samples().float(), torch.arange(N).expand(BATCH, N)
     its_own = nsc.compile("odd_even", N, relaxation="cauchy", art_lambda=0)
-    assert OrderLoss(n=N)(x, target) == functional.order_loss(its_own, x, target, orders=8)
+    assert OrderLoss(n=N)(x, target) == functional.order_loss(its_own, x, target, orders=16)
     given = nsc.compile("bitonic", N, art_lambda=0.4)
     layer = OrderLoss("bitonic", N, relaxation="logistic", art_lambda=0.4, orders=2)
     assert layer(x, target) == functional.order_loss(given, x, target, orders=2)
