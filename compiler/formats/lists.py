@@ -26,6 +26,7 @@ from nsc.compiler.formats.comments import without_comments
 from nsc.compiler.formats.listing import Format, Listing, Pairs, quoted
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 _BRACKETS = dict(zip("[({<", "])}>", strict=True))
 _NAME = r"(?<![\w.>:$@])[A-Za-z_$@](?:[\w.$]|->|::){0,99}!?"
@@ -160,7 +161,8 @@ def _parse(text: str) -> list[Listing]:
         if re.fullmatch(r"(?:\s*\b[0-9]{1,9}\b){4,}", bare):
             n, size, *wires = map(int, bare.split())
             if len(wires) == 2 * size and min(wires) > 0 and max(wires) <= n:
-                raise NetworkError(f"a table of {size} comparators from 1 is not read: write them as (0,2)")
+                many = count(size, "comparator")
+                raise NetworkError(f"a table of {many} from 1 is not read: write them as (0,2)")
         bare = re.sub(pair, rf"(\1{begins[1] or ','}\2)", bare)
     if re.fullmatch(r"[\s\[\](){},]*\[[\s\[\](){},]*", bare):
         return [Listing(np.empty((0, 2), np.int64))]

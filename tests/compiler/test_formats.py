@@ -158,6 +158,7 @@ def flat(n, pairs):
         ("SWAP(0,1); CSWAP(1,2);", "line 1: found .CSWAP.1,2.;.: .* such as SWAP.1,2.$"),
         ("SWAP(0,1);\nif (x) SWAP(1,2);", "line 2.*if"),
         ("SWAP(0,1);\n\n/* SWAP(1,2);", "line 3: the comment /. has no end"),
+        ("4 1\n1 2", "a table of 1 comparator from 1 is not read: write them as .0,2."),
         ("4 2\n1 2\n3 4", "a table of 2 comparators from 1 is not read: write them as .0,2."),
         ("4 5\n1 2 1 3 2\n3 4 2 4 3", "a table of 5 comparators"),
         ("layer,lo,hi\n0,0,1", "line 1: found .layer,lo,hi.: comparators are"),

@@ -212,7 +212,7 @@ def test_a_layer_without_n_does_what_one_of_the_next_size_does(name, steepness):
     for m in (5, 8, 11):
         x, lengths = torch.randn(3, m), torch.tensor([m, 4, 5])
         size = layer.operator.sorter(m).n
-        sized = kind("bitonic", size, **options, steepness=steepness)
+        sized = kind(layer.operator.network, size, **options, steepness=steepness)
         padded = torch.nn.functional.pad(x, (0, size - m), value=torch.nan)
         for of_any, of_size in (
             (call_of(layer, x), call_of(sized, padded, lengths=torch.full((3,), m))),
@@ -251,7 +251,7 @@ def test_a_layer_without_n_keeps_its_steepness_and_options():
     layer = nsc.nn.SpearmanLoss(relaxation="cauchy")
     assert layer.steepness is None
     assert layer.state_dict() == {}
-    assert repr(layer) == "SpearmanLoss(Sizes('bitonic'), steepness=2 × depth, reduction='mean')"
+    assert repr(layer) == "SpearmanLoss(Sizes('bitonic'), steepness=2 × depth, reduction='mean', orders=1)"
     layer.load_state_dict(layer.double().state_dict())
     assert layer.operator.sorter(3).kernel.sigmoid == "cauchy"
     x = torch.randn(2, 9, dtype=DOUBLE)
