@@ -97,8 +97,14 @@ LAYERED = {
 
 
 def long_enough(network):
-    """Whether a list without brackets around comparators is told from numbers that are all different."""
-    return Network.from_comparators(network.n, network.comparators).depth > 1
+    """Whether a list without brackets around comparators is told from numbers that are all different.
+
+    And from a table, which begins with its number of wires and its number of comparators and counts from 1.
+    """
+    if Network.from_comparators(network.n, network.comparators).depth < 2:
+        return False
+    (n, size), *others = network.comparators.tolist()
+    return size != len(others) or not all(1 <= wire <= n for pair in others for wire in pair)
 
 
 @pytest.mark.parametrize("shape", FLAT)
