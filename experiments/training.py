@@ -178,7 +178,7 @@ def train(
         ExperimentError: the data, the method or the network cannot be had.
         NscError: what compiling or running the network raises.
     """
-    begin = partial(Training, run, _data(run, root), torch.device(device))
+    begin = partial(Training, run, data_of(run, root), torch.device(device))
     training = (_resumed(begin, checkpoint) if checkpoint is not None else None) or begin()
     marks = {round(run.steps * (i + 1) / run.validations) for i in range(run.validations)}
     failure = ""
@@ -222,8 +222,8 @@ def _write(training: Training, checkpoint: Path) -> None:
     os.replace(beside, checkpoint)
 
 
-def _data(run: Run, root: Path | None) -> Data:
-    """Return the data of a run, which must be those that it was planned for."""
+def data_of(run: Run, root: Path | None) -> Data:
+    """Return the data of a run, pooled as it asks; they must be the data that it was planned for."""
     data = load(run.data, root)
     if (found := fingerprint(data)) != run.data_digest:
         raise ExperimentError(

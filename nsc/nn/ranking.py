@@ -68,16 +68,33 @@ class RankingLoss(SortingLayer):
         return loss
 
 
-class OrderLoss(RankingLoss):
+class TargetLoss(RankingLoss):
+    """A loss of a ranking whose labels are a target: numbers whose order alone counts."""
+
+    def forward(
+        self,
+        scores: Tensor,
+        target: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return the loss of scores against a target."""
+        return super().forward(scores, target, weight=weight, dim=dim, lengths=lengths, mask=mask)
+
+
+class OrderLoss(TargetLoss):
     """The loss to learn an order by: the cross entropy of P between the orders of scores and of a target.
 
     It is the paper's loss, `Sorter.cross_entropy`, with other settings: the odd-even network, the Cauchy
     relaxation without the activation replacement trick, and the mean over 16 orders of the items. On
     Fashion-MNIST no other measured method is ahead of it. `nsc.nn.SortingNetwork` has the paper's settings.
 
-    A network's P of scores that nearly tie depends on where their items stand, and so does the gradient. The
-    mean over several orders leaves the part that does not. The orders are fixed, so that the same input gives
-    the same bits, and the list's own order does not matter more than any other.
+    A network's P of scores that nearly tie depends on where their items stand, and so does the gradient. In
+    the mean over several orders this part of the gradient is small. The orders are fixed, so the same input
+    gives the same bits.
 
     Equal targets share their ranks: each item may have any of them. A sample without entries has the loss 0
     and counts nothing in the mean. A call is as in `SpearmanLoss`; dtypes, NaN, other arguments and errors
@@ -89,11 +106,11 @@ class OrderLoss(RankingLoss):
     Args:
         network: as in `SortingNetwork`; a Sorter or Sizes keeps its relaxation.
         orders: in how many orders the network takes the items.
-        options: as in `SpearmanLoss`; relaxation is "cauchy" and art_lambda 0 unless they are given.
+        options: as in `SpearmanLoss`; if they are left out, relaxation is "cauchy" and art_lambda 0.
         n, reduction, steepness, learnable: as in `SpearmanLoss`.
 
-    Source: the loss is equation 6 of Petersen et al., ICML 2021. The settings were chosen on validation data,
-    see the page on relaxations.
+    Source: equation 6 of Petersen et al., ICML 2021, for the loss. The settings were chosen on validation
+    data: the page on relaxations.
 
     >>> import torch
     >>> loss, target = OrderLoss(n=4), torch.tensor([10.0, 30.0, 20.0, 40.0])
@@ -116,21 +133,8 @@ class OrderLoss(RankingLoss):
             options = {"relaxation": "cauchy", "art_lambda": 0.0, **options}
         super().__init__(network, n, orders=orders, **options)
 
-    def forward(
-        self,
-        scores: Tensor,
-        target: Tensor,
-        *,
-        weight: Tensor | None = None,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-    ) -> Tensor:
-        """Return the loss; see `nsc.nn.functional.order_loss`."""
-        return super().forward(scores, target, weight=weight, dim=dim, lengths=lengths, mask=mask)
 
-
-class SpearmanLoss(RankingLoss):
+class SpearmanLoss(TargetLoss):
     """1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
 
     0 is the order of the target, 2 the reverse. Equal targets share the mean of their ranks, as in
@@ -182,19 +186,6 @@ class SpearmanLoss(RankingLoss):
     """
 
     _function = "spearman_loss"
-
-    def forward(
-        self,
-        scores: Tensor,
-        target: Tensor,
-        *,
-        weight: Tensor | None = None,
-        dim: int = -1,
-        lengths: Lengths = None,
-        mask: Mask = None,
-    ) -> Tensor:
-        """Return the loss; see `nsc.nn.functional.spearman_loss`."""
-        return super().forward(scores, target, weight=weight, dim=dim, lengths=lengths, mask=mask)
 
 
 class NDCGLoss(RankingLoss):

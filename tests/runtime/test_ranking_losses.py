@@ -16,7 +16,7 @@ import nsc
 from nsc.nn import ListRankLoss, MRRLoss, NDCGLoss, OrderLoss, PrecisionAtK, SpearmanLoss, functional
 
 N, BATCH = 6, 5
-# In which orders a network takes a list: first by the fractional parts of i/φ + 1/2, 0.12, 0.35, ….
+# In which orders a network takes a list: by the fractional parts of i/φ + 1/2, 0.12, 0.35, …, then by a hash.
 ORDERS = [[1, 3, 0, 5, 2, 4], [0, 3, 2, 4, 5, 1], [3, 4, 5, 1, 0, 2]]
 DOUBLE = torch.float64
 STEEP, SOFT = 1e6, 2.0
@@ -383,7 +383,7 @@ def test_the_loss_of_ranks_in_one_order_is_the_papers(op):
 
 
 @pytest.mark.parametrize(
-    ("orders", "words"), [(0, "1 or more, got 0"), (2.0, "an integer"), (True, "an int")]
+    ("orders", "words"), [(0, "1 or more, got 0"), (2.0, "an integer"), (True, "an integer")]
 )
 def test_orders_that_are_no_number_of_orders_are_refused(op, orders, words):
     for call in (

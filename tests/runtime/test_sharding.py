@@ -126,7 +126,7 @@ def check_axes(dim: int, places: tuple[int, int], shape: tuple[int, ...]) -> Non
             ),
             op.cross_entropy(x, relevance=x.detach().square(), dim=dim, weight=to(steepness)),
             nsc.nn.functional.quantile(op, x, (0.2, 0.5), dim=dim),
-            nsc.nn.functional.spearman_loss(op, x, x.detach().cos(), dim=dim, lengths=to(lengths)),
+            nsc.nn.functional.spearman_loss(op, x, x.detach().cos(), orders=2, dim=dim, lengths=to(lengths)),
         )
 
     expected, found = results(leaf, lambda operand: operand), results(sharded, of_samples)

@@ -135,8 +135,8 @@ def entries_of(
 class Labelled(NamedTuple):
     """The entries of a call of a loss, with their labels.
 
-    If a network takes the items in several orders, each is a further sample: all tensors but the weight have
-    an axis of orders in front.
+    Where a network takes the items in several orders, all tensors but the weight have an axis of orders in
+    front: to the operator each order is a sample of its own.
 
     Attributes:
         scores: the entries.
@@ -229,20 +229,26 @@ def _in_orders(entries: Entries, labels: Tensor, orders: int) -> tuple[Entries, 
     Some networks leave equal scores about where they are. A model that says nothing would look good, or bad,
     on a list that is stored by its relevance, and learn from that.
     """
-    keys, is_entry, counts, lengths = entries.keys, entries.is_entry, entries.counts, None
-    order = kept_or_new(_orders, keys, keys.shape[-1], orders)
-    if orders == 1:
-        keys, labels, is_entry = (each.index_select(-1, order[0]) for each in (keys, labels, is_entry))
-    else:
-        shape = (orders, *keys.shape)
-        places = order.reshape(orders, *(1 for _ in shape[2:]), shape[-1]).expand(shape)
-        keys, labels, is_entry = (each.expand(shape).gather(-1, places) for each in (keys, labels, is_entry))
-        counts = counts.expand(shape[:-1])
+    shape = entries.keys.shape if orders == 1 else (orders, *entries.keys.shape)
+    order = kept_or_new(_orders, entries.keys, shape[-1], orders)
+
+    def taken(each: Tensor) -> Tensor:
+        if orders == 1:
+            return each.index_select(-1, order[0])
+        places = order.reshape(orders, *(1 for _ in shape[2:]), shape[-1])
+        return each.expand(shape).gather(-1, places.expand(shape))
+
+    keys, labels, counts, lengths = (
+        taken(entries.keys),
+        taken(labels),
+        entries.counts.expand(shape[:-1]),
+        None,
+    )
     if entries.lengths is not None:
-        lists = lists_of("", keys, None, is_entry)
+        lists = lists_of("", keys, None, taken(entries.is_entry))
         assert lists is not None
         keys, labels, lengths = lists.in_front(keys, math.inf), lists.in_front(labels, 0), counts
-    is_entry = entries.is_entry.expand(keys.shape)
+    is_entry = entries.is_entry.expand(shape)
     return entries._replace(keys=keys, counts=counts, is_entry=is_entry, lengths=lengths), labels
 
 
@@ -250,8 +256,8 @@ def _orders(device: torch.device, n: int, count: int) -> Tensor:
     """Return orders of 0 … n-1, (count, n): first the one that spreads neighbours, then random ones.
 
     The first is by the fractional part of i/φ + 1/2, in 32 bits; φ is the golden ratio. Neighbours, and the
-    first few items too, are spread evenly over any number of places, and the first item is in the middle. The
-    others are by a hash of that number and theirs.
+    first few items too, are spread evenly over any number of places, and the first item is in the middle.
+    Each other one is by a hash of these bits and of its number.
 
     Source: Knuth, The Art of Computer Programming 3, section 6.4, Fibonacci hashing; the 32-bit finaliser of
     MurmurHash3, Appleby.

@@ -20,8 +20,8 @@ entries that take part is refused on the CPU, where values can be looked at; on 
 gives NaN or a number without a meaning. Cost per sample and order: a `Sorter.rank` or a `Sorter.route` of
 one column, O(size), or the cross entropy of P, O(n·size), and exact sorts of the relevances.
 
-The network takes the items of a list in fixed orders of its own, in whose first neighbours lie far apart. So
-equal scores look neither good nor bad in a list that is stored by its relevance.
+The network takes the items of a list in fixed orders of its own. In the first of them neighbours lie far
+apart. So equal scores look neither good nor bad in a list that is stored by its relevance.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def order_loss(
 ) -> Tensor:
     """Return the cross entropy of P between the order of scores and the order of a target.
 
-    Equal targets share their ranks. Ties, samples without entries, NaN, errors, other arguments and cost are
-    as in `nsc.nn.OrderLoss`, whose number of orders is another one.
+    Equal targets share their ranks. One order is the default, where `nsc.nn.OrderLoss` has 16. Ties, samples
+    without entries, NaN, errors, other arguments and cost are as there.
 
     >>> import nsc, torch
     >>> op, target = nsc.compile("odd_even", 4), torch.tensor([10.0, 30.0, 20.0, 40.0])
