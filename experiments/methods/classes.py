@@ -29,6 +29,8 @@ METHODS = (
     "topk:.5,0,0,0,.5",
     "topk:.25,0,0,0,.75",
     "topk:.1,0,0,0,.9",
+    "topk:.5,0,0,0,.5+cauchy+art=0",
+    "topk:.5,0,0,0,.5+cauchy+art=0+orders=16",
 )
 OPTIONS = ("m=16", "softmax", *SIGMOID_OPTIONS, "art=λ", "orders=K")
 

@@ -52,7 +52,8 @@ class NetworkLoss:
     @property
     def title(self) -> str:
         """The title for tables, such as "Bitonic, cauchy, λ = 0"; defaults are left out."""
-        name = "Odd-Even" if self.network == "odd_even" else self.network.replace("_", " ").capitalize()
+        words = self.network.replace("odd_even", "odd-even").replace("_", " ").capitalize()
+        name = "Odd-Even" if self.network == "odd_even" else words
         network = name if self.network in FAMILIES else Path(self.network).name
         return ", ".join((network, *(title for title, _ in self.options)))
 

@@ -23,9 +23,10 @@ Axes = tuple[tuple[str, ...], tuple[int, ...]]
 """The methods of the rows and the n of the columns."""
 
 PAPER_METHODS = ("odd_even", "neural_sort", "stochastic_neural_sort", "optimal_transport", "fast_rank")
+RECIPE = "odd_even+cauchy+art=0+orders=16"
 METHODS = (
     *("odd_even", "bitonic", "odd_even+art=0", "bitonic+art=0"),
-    *("odd_even+cauchy", "odd_even+cauchy+art=0", "odd_even+reciprocal+art=0"),
+    *("odd_even+cauchy", "odd_even+cauchy+art=0", RECIPE, "odd_even+reciprocal+art=0"),
     *("odd_even+gaussian+art=0", "odd_even+optimal+art=0"),
     *("neural_sort", "stochastic_neural_sort", "soft_sort", "optimal_transport", "fast_rank", "lap_sum"),
     *("rank_net", "list_mle", "regression"),

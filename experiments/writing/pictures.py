@@ -30,6 +30,8 @@ REFERENCE = "#8C8C8C"
 INKS = Path(__file__).parents[2] / "docs" / "pictures" / "inks.mplstyle"
 WIDTH, HEIGHT = 4.4, 3.7  # inches, of one pair of axes
 MOST_IN_ROW = 4
+# Inches of a letter in the legend, and of what stands beside a title there.
+LETTER, BESIDE_TITLE = 0.07, 0.6
 # Rows stand beside each other within this share of the step between two columns, so that bars do not overlap.
 SPREAD = 0.44
 
@@ -45,18 +47,23 @@ class Style:
 
 def draw(finished: Finished) -> bytes:
     """Return the picture as PNG: the paper's numbers beside ours, or below them if they lie far apart."""
+    file = io.BytesIO()
     with matplotlib.style.context(INKS):
-        return _drawn(finished)
+        # Without a version in it, the same table gives the same bytes.
+        picture_of(finished).savefig(file, format="png", dpi=130, metadata={"Software": None})
+    return file.getvalue()
 
 
-def _drawn(finished: Finished) -> bytes:
+def picture_of(finished: Finished) -> Picture:
+    """Return what `draw` draws, in the inks of the caller."""
     rows = list(dict.fromkeys(row for panel in finished.panels for row in panel.rows))
     styles = _styles(rows)
     across = _across(finished)
     contents = (("ours",), ("paper",)) if _are_far_apart(finished) else (("ours", "paper"),)
     parts = [(content, _metrics(finished, content)) for content in contents]
     downs = [-(-len(metrics) // across) for _, metrics in parts]
-    lines = -(-len(rows) // (2 * across))
+    in_line = _in_line(rows, WIDTH * across)
+    lines = -(-len(rows) // in_line)
     picture = Picture(
         figsize=(WIDTH * across, HEIGHT * sum(downs) + 0.25 * lines + 0.6), layout="constrained"
     )
@@ -76,10 +83,13 @@ def _drawn(finished: Finished) -> bytes:
         ncols=-(-len(rows) // lines),
         frameon=False,
     )
-    file = io.BytesIO()
-    # Without a version in it, the same table gives the same bytes.
-    picture.savefig(file, format="png", dpi=130, metadata={"Software": None})
-    return file.getvalue()
+    return picture
+
+
+def _in_line(rows: list[Row], width: float) -> int:
+    """Return how many titles of rows a line of the legend holds, in a picture of a width in inches."""
+    longest = max(len(row.title) for row in rows)
+    return max(1, int(width / (LETTER * longest + BESIDE_TITLE)))
 
 
 def _metrics(finished: Finished, content: tuple[str, ...]) -> list[tuple[Panel, str]]:

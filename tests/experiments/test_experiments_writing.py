@@ -54,6 +54,7 @@ RUN = replace(
     validation=5000,
     test=30000,
 )
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 EM5, SECONDS = METRICS["em5"], METRICS["seconds"]
 
 
@@ -425,6 +426,20 @@ def test_pictures_of_all_kinds_are_drawn_without_a_warning():
         assert pictures.draw(table) == png
 
 
+@pytest.mark.parametrize("name", ["mnist-fashion-standard", "recipe-fashion-standard", "topk-digits-quick"])
+def test_the_legend_lies_within_the_picture(name):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from experiments.writing import pictures
+
+    picture = pictures.picture_of(json_table.read(RESULTS / f"{name}.json"))
+    canvas = FigureCanvasAgg(picture)
+    canvas.draw()
+    (legend,) = picture.legends
+    extent = legend.get_window_extent(canvas.get_renderer())
+    assert picture.bbox.x0 <= extent.x0 < extent.x1 <= picture.bbox.x1
+
+
 def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
     out = tmp_path / "new" / "results"
     paths = write(out, finished())
@@ -434,16 +449,15 @@ def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
 
 
 def test_the_report_of_the_repository_is_that_of_its_tables():
-    folder = Path(__file__).parents[2] / "experiments" / "results"
-    for file, text in report_of(tables(folder)).items():
-        assert (folder / file).read_text() == text
-    page = (folder / "README.md").read_text()
+    for file, text in report_of(tables(RESULTS)).items():
+        assert (RESULTS / file).read_text() == text
+    page = (RESULTS / "README.md").read_text()
     anchors = {
         re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         for heading in re.findall(r"^## (.*)$", page, re.MULTILINE)
     }
     assert {*re.findall(r"\]\(#(.*?)\)", page)} == anchors
-    assert all((folder / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", page))
+    assert all((RESULTS / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", page))
 
 
 def test_a_report_replaces_only_its_own_page_and_needs_tables(tmp_path):
