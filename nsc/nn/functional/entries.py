@@ -238,12 +238,8 @@ def _in_orders(entries: Entries, labels: Tensor, orders: int) -> tuple[Entries, 
         places = order.reshape(orders, *(1 for _ in shape[2:]), shape[-1])
         return each.expand(shape).gather(-1, places.expand(shape))
 
-    keys, labels, counts, lengths = (
-        taken(entries.keys),
-        taken(labels),
-        entries.counts.expand(shape[:-1]),
-        None,
-    )
+    keys, labels, counts = taken(entries.keys), taken(labels), entries.counts.expand(shape[:-1])
+    lengths = None
     if entries.lengths is not None:
         lists = lists_of("", keys, None, taken(entries.is_entry))
         assert lists is not None
