@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -50,6 +52,30 @@ def test_layers_of_one_steepness_are_the_network():
     )
 
 
+@pytest.mark.parametrize("n", [2, 3, N, 15])
+@pytest.mark.parametrize("network", [candidates.random_neighbours, candidates.random_in_front])
+def test_random_networks_sort(network, n):
+    drawn = [network(n, torch.Generator().manual_seed(seed)) for seed in range(3)]
+    assert all(nsc.verify(one).verdict is nsc.Verdict.PROVED for one in drawn)
+    assert n < 4 or len(set(drawn)) == 3
+
+
+@pytest.mark.parametrize("start", [candidates.learned_steepness, candidates.by_layer(learned=True)])
+def test_a_learned_steepness_takes_steps_of_its_own(start):
+    """Its loss begins as that of a fixed steepness, and falls below it while the scores stay."""
+    scores, truth = lists()
+    of = start(N, torch.Generator().manual_seed(1))
+    losses = []
+    for _ in range(20):
+        value = of(scores, truth)
+        torch.autograd.backward(value)
+        losses.append(value.item())
+    fixed = candidates.by_layer()(N, torch.Generator().manual_seed(1))
+    same = [fixed(scores, truth).item() for _ in range(20)]
+    assert losses[0] == pytest.approx(same[0], rel=1e-5)
+    assert losses[-1] < 0.99 * same[-1]
+
+
 def test_the_mean_over_equal_orders_is_the_loss_of_one(monkeypatch):
     monkeypatch.setattr(candidates, "ORDERS", 2)
     same = candidates.by(True, 1, 1)
@@ -73,12 +99,27 @@ def test_losses_at_a_hard_permutation():
 def test_a_run_is_measured_on_the_validation_part(monkeypatch):
     monkeypatch.setattr(candidates, "ITEMS", 500)
     settings = Settings(candidates.PROFILE, (("digits", fingerprint(load("digits"))),), 1)
-    run = replace(candidates.run_of(settings, 15), steps=12)
-    found = {(name, 15): candidates.em5(name, run, None) for name in ("1 order", "LapSum, α = 1")}
-    assert all(0 <= value < 100 for value in found.values())
-    every = {
-        (name, n): found.get((name, n), 12.34) for name in candidates.CANDIDATES for n in candidates.SIZES
+    run = replace(candidates.run_of(settings, 15, 100), steps=12)
+    found = [candidates.em5(name, run, None) for name in ("1 order", "LapSum, α = 1")]
+    assert all(0 <= value < 100 for value in found)
+
+
+def test_the_best_get_more_runs():
+    first, *others = candidates.SEEDS
+    value = {name: float(i) for i, name in enumerate(candidates.CANDIDATES)}
+    value["float64"], value["pairwise"] = math.nan, 90.0
+    found = {
+        (name, n, first): value[name] + (n == 15)
+        for name, n in product(candidates.CANDIDATES, candidates.SIZES)
     }
-    page = candidates.page(every, "digits")
-    assert f"| 1 order | {found['1 order', 15]:.1f} | 12.3 |" in page
+    best = candidates.best(found)
+    assert set(candidates.TOLD) < set(best)
+    assert "pairwise" in best
+    assert "float64" not in best
+    assert len(best) == candidates.BEST + len(candidates.TOLD)
+    for i, seed in enumerate(others):
+        found |= {("pairwise", n, seed): 60.0 + 2 * i for n in candidates.SIZES}
+    page = candidates.page(found, "digits")
+    assert "| pairwise | 91.0 | 90.0 | 62.0 (1.2) | 62.0 (1.2) |" in page
+    assert f"| bitonic | {value['bitonic'] + 1:.1f} | {value['bitonic']:.1f} |  |  |" in page
     assert page.count("\n| ") == len(candidates.CANDIDATES) + 2
