@@ -7,10 +7,10 @@ validation part, as the test part must not say which to take.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from itertools import product
+from itertools import count, product, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -42,7 +42,7 @@ SIZES = (15, 32)
 ITEMS = 30_000
 # No table has these seeds. All candidates have the first.
 SEEDS = (100, 101, 102, 103)
-# Candidates that have all seeds, besides those of TOLD.
+# Candidates that have all seeds, besides those of ALWAYS.
 BEST = 8
 ORDERS, STEEPNESS = 16, 2.0
 # The factor from the first to the last steepness, over a run or over the layers.
@@ -50,10 +50,12 @@ GROWTH = 4.0
 
 Start = Callable[[int, torch.Generator], Loss]
 """Takes n and a generator; returns the loss of a run."""
-Network = Callable[[nsc.Sorter, Tensor, Tensor, float], Tensor]
+OperatorLoss = Callable[[nsc.Sorter, Tensor, Tensor, "float | Tensor"], Tensor]
 """The loss of an operator, scores (batch, n), ranks (batch, n) and a steepness: the mean over the batch."""
 Orders = Callable[[Tensor, Tensor, torch.Generator], Tensor]
 """Takes scores, ranks and a generator; returns orders of the items, (orders · batch, n)."""
+Factors = Iterator["float | Tensor"]
+"""The steepness of each step over the recipe's."""
 
 
 def method(name: str, temperature: float) -> Start:
@@ -109,10 +111,41 @@ def random_in_front(n: int, generator: torch.Generator) -> nsc.Network:
     return nsc.Network.from_layers(n, layers) + nsc.network("odd_even_merge", n)
 
 
+def constant(n: int) -> Factors:
+    """Yield no change."""
+    return repeat(1.0)
+
+
+def growing(n: int) -> Factors:
+    """Yield factors that grow over the run."""
+    steps = batch_and_steps(PROFILE, n)[1]
+    return (GROWTH ** (step / steps - 0.5) for step in count())
+
+
+def learned(n: int) -> Factors:
+    """Yield a factor that is learned."""
+    logarithm = _parameter(())
+    return (logarithm.exp() for _ in count())
+
+
+def _parameter(shape: tuple[int, ...]) -> Tensor:
+    """Return zeros that take a step of Adam, at the models' rate, whenever they have got a gradient."""
+    values = torch.zeros(shape, requires_grad=True)
+    optimizer = torch.optim.Adam([values], PROFILE.learning_rate)
+
+    def step(_: Tensor) -> None:
+        optimizer.step()
+        optimizer.zero_grad()
+
+    values.register_post_accumulate_grad_hook(step)  # type: ignore[no-untyped-call]
+    return values
+
+
 def through(
-    loss: Network,
+    loss: OperatorLoss,
     orders: Orders = at_random,
     network: Callable[[int, torch.Generator], nsc.Network] = odd_even,
+    factors: Callable[[int], Factors] = constant,
     dtype: str = "float32",
     error_free: bool = False,
 ) -> Start:
@@ -122,11 +155,11 @@ def through(
         operator = nsc.compile(
             network(n, generator), relaxation="cauchy", art_lambda=0.0, dtypes=dtype, error_free=error_free
         )
-        taken = ordered(orders, generator)
+        taken, factor = ordered(orders, generator), factors(n)
 
         def mean(scores: Tensor, truth: Truth) -> Tensor:
             x, ranks = taken(scores.to(getattr(torch, dtype)), truth)
-            return loss(operator, x, ranks, STEEPNESS * operator.depth).to(scores.dtype)
+            return loss(operator, x, ranks, STEEPNESS * operator.depth * next(factor)).to(scores.dtype)
 
         return mean
 
@@ -147,27 +180,27 @@ def ordered(orders: Orders, generator: torch.Generator) -> Callable[[Tensor, Tru
     return taken
 
 
-def cross_entropy(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def cross_entropy(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the loss of the recipe."""
     return op.cross_entropy(x, ranks, steepness)
 
 
-def binary(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def binary(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the binary cross entropy of all entries of P."""
     return op.n * op.binary_cross_entropy(x, ranks, steepness)
 
 
-def spearman(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def spearman(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return Spearman's loss."""
     return spearman_loss(op, x, ranks, steepness)
 
 
-def both(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def both(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the cross entropy and Spearman's loss."""
     return op.cross_entropy(x, ranks, steepness) + spearman_loss(op, x, ranks, steepness)
 
 
-def blurred(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def blurred(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the cross entropy with half of an item's share at its rank, a quarter at each rank beside it."""
     distance = (torch.arange(op.n).unsqueeze(-1) - ranks.unsqueeze(1)).abs()
     shares = 0.5 * (distance == 0) + 0.25 * (distance == 1)
@@ -175,14 +208,14 @@ def blurred(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tenso
     return -(shares / shares.sum(1, keepdim=True) * _log(P)).sum(1).mean()
 
 
-def interval(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def interval(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the cross entropy where each item may have its rank or one beside it."""
     distance = (torch.arange(op.n).unsqueeze(-1) - ranks.unsqueeze(1)).abs()
     _, P = op.sort_with_permutation(x, steepness)
     return -_log((P * (distance <= 1)).sum(1)).mean()
 
 
-def cumulative(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def cumulative(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the binary cross entropy of "the item has at most rank r", over all r but the last."""
     _, P = op.sort_with_permutation(x, steepness)
     at_most, above = P.cumsum(1)[:, :-1], P.flip(1).cumsum(1).flip(1)[:, 1:]
@@ -190,17 +223,17 @@ def cumulative(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Te
     return -_log(torch.where(is_at_most, at_most, above)).mean()
 
 
-def by_spread(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def by_spread(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the cross entropy at a steepness over the scores' spread, without a gradient of it."""
     return op.cross_entropy(x, ranks, steepness / max(x.detach().std(-1).mean().item(), 1e-3))
 
 
-def standardised(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def standardised(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the cross entropy of scores over their spread, with its gradient."""
     return op.cross_entropy(x / x.std().clamp_min(1e-3), ranks, steepness)
 
 
-def of_mean(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tensor:
+def of_mean(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float | Tensor) -> Tensor:
     """Return the cross entropy of the mean of P over the orders."""
     _, P = op.sort_with_permutation(x, steepness)
     # By ranks an item has the same place in all orders.
@@ -208,59 +241,18 @@ def of_mean(op: nsc.Sorter, x: Tensor, ranks: Tensor, steepness: float) -> Tenso
     return -_log(shares.view(ORDERS, -1, op.n).mean(0)).mean()
 
 
-def growing(n: int, generator: torch.Generator) -> Loss:
-    """Return the cross entropy at a steepness that grows over the run."""
-    operator = nsc.compile("odd_even", n, relaxation="cauchy", art_lambda=0.0)
-    taken, steps = ordered(at_random, generator), batch_and_steps(PROFILE, n)[1]
-    step = 0
-
-    def loss(scores: Tensor, truth: Truth) -> Tensor:
-        nonlocal step
-        factor = GROWTH ** (step / steps - 0.5)
-        step += 1
-        return operator.cross_entropy(*taken(scores, truth), STEEPNESS * operator.depth * factor)
-
-    return loss
-
-
-def learned_steepness(n: int, generator: torch.Generator) -> Loss:
-    """Return the cross entropy at a steepness that is learned."""
-    operator = nsc.compile("odd_even", n, relaxation="cauchy", art_lambda=0.0)
-    taken, logarithm = ordered(at_random, generator), _parameter(1)
-
-    def loss(scores: Tensor, truth: Truth) -> Tensor:
-        x, ranks = taken(scores, truth)
-        # Only steepness times score counts.
-        return operator.cross_entropy(logarithm.exp() * x, ranks, STEEPNESS * operator.depth)
-
-    return loss
-
-
-def _parameter(count: int) -> Tensor:
-    """Return zeros that take a step of Adam, at the models' rate, whenever they have got a gradient."""
-    values = torch.zeros(count, requires_grad=True)
-    optimizer = torch.optim.Adam([values], PROFILE.learning_rate)
-
-    def step(_: Tensor) -> None:
-        optimizer.step()
-        optimizer.zero_grad()
-
-    values.register_post_accumulate_grad_hook(step)  # type: ignore[no-untyped-call]
-    return values
-
-
-def by_layer(growth: float = 1.0, logistic: bool = False, learned: bool = False) -> Start:
+def by_layer(growth: float = 1.0, logistic: bool = False, is_learned: bool = False) -> Start:
     """Return the cross entropy of an odd-even network whose steepness grows over its layers.
 
     Args:
         growth: the last steepness over the first.
         logistic: whether the first half of the layers is logistic.
-        learned: whether the steepness of each layer is learned.
+        is_learned: whether the steepness of each layer is learned.
     """
 
     def start(n: int, generator: torch.Generator) -> Loss:
         taken = ordered(at_random, generator)
-        logarithms = _parameter(n) if learned else torch.zeros(n)
+        logarithms = _parameter((n,)) if is_learned else torch.zeros(n)
 
         def loss(scores: Tensor, truth: Truth) -> Tensor:
             x, ranks = taken(scores, truth)
@@ -309,11 +301,11 @@ CANDIDATES: dict[str, Start] = {
     "steepness 1/2 × depth": method(RECIPE, 0.5),
     "steepness 1 × depth": method(RECIPE, 1.0),
     "steepness 4 × depth": method(RECIPE, 4.0),
-    "steepness that grows fourfold over the run": growing,
+    "steepness that grows fourfold over the run": through(cross_entropy, factors=growing),
     "steepness that grows fourfold over the layers": by_layer(GROWTH),
     "steepness that falls fourfold over the layers": by_layer(1 / GROWTH),
-    "steepness that is learned": learned_steepness,
-    "steepness that is learned for each layer": by_layer(learned=True),
+    "steepness that is learned": through(cross_entropy, factors=learned),
+    "steepness that is learned for each layer": by_layer(is_learned=True),
     "steepness over the scores' spread": through(by_spread),
     "scores over their spread": through(standardised),
     "logistic, λ = 0.25, 1 × depth": method("odd_even+orders=16", 1.0),
@@ -337,7 +329,7 @@ CANDIDATES: dict[str, Start] = {
     "float64": through(cross_entropy, dtype="float64"),
 }
 # Candidates that have all seeds, whatever their first runs say.
-TOLD = (
+ALWAYS = (
     "the recipe, fixed orders",
     "new random orders in each step",
     "LapSum, α = 0.09",
@@ -376,14 +368,14 @@ def em5(candidate: str, run: Run, root: Path | None) -> float:
 
 
 def best(found: Found) -> list[str]:
-    """Return the candidates that get all seeds: those of TOLD, and the best by the mean of all n."""
+    """Return the candidates that get all seeds: those of ALWAYS, and the best by the mean of all n."""
 
     def mean(name: str) -> float:
         value = fmean(found[name, n, SEEDS[0]] for n in SIZES)
         return -math.inf if math.isnan(value) else value
 
     leaders = sorted(CANDIDATES, key=mean, reverse=True)[:BEST]
-    return [name for name in CANDIDATES if name in (*TOLD, *leaders)]
+    return [name for name in CANDIDATES if name in (*ALWAYS, *leaders)]
 
 
 def page(found: Found, data: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product, repeat
 
 import pytest
 import torch
@@ -46,6 +46,15 @@ def test_every_candidate_teaches_scores(name):
         assert (value - lower).item() == pytest.approx((step * gradient.norm().square()).item(), rel=0.1)
 
 
+def test_the_steepness_grows_fourfold_over_the_run():
+    steps = candidates.batch_and_steps(candidates.PROFILE, 15)[1]
+    first, *_, last = islice(candidates.growing(15), steps + 1)
+    assert (first, last) == (0.5, 2.0)
+    start = candidates.through(candidates.cross_entropy, factors=candidates.growing)
+    half = candidates.through(candidates.cross_entropy, factors=lambda n: repeat(0.5))
+    torch.testing.assert_close(loss(start), loss(half), rtol=0, atol=0)
+
+
 def test_layers_of_one_steepness_are_the_network():
     torch.testing.assert_close(
         loss(candidates.by_layer(1.0)), loss(candidates.through(candidates.cross_entropy))
@@ -60,11 +69,11 @@ def test_random_networks_sort(network, n):
     assert n < 4 or len(set(drawn)) == 3
 
 
-@pytest.mark.parametrize("start", [candidates.learned_steepness, candidates.by_layer(learned=True)])
-def test_a_learned_steepness_takes_steps_of_its_own(start):
+@pytest.mark.parametrize("name", ["steepness that is learned", "steepness that is learned for each layer"])
+def test_a_learned_steepness_takes_steps_of_its_own(name):
     """Its loss begins as that of a fixed steepness, and falls below it while the scores stay."""
     scores, truth = lists()
-    of = start(N, torch.Generator().manual_seed(1))
+    of = candidates.CANDIDATES[name](N, torch.Generator().manual_seed(1))
     losses = []
     for _ in range(20):
         value = of(scores, truth)
@@ -113,10 +122,10 @@ def test_the_best_get_more_runs():
         for name, n in product(candidates.CANDIDATES, candidates.SIZES)
     }
     best = candidates.best(found)
-    assert set(candidates.TOLD) < set(best)
+    assert set(candidates.ALWAYS) < set(best)
     assert "pairwise" in best
     assert "float64" not in best
-    assert len(best) == candidates.BEST + len(candidates.TOLD)
+    assert len(best) == candidates.BEST + len(candidates.ALWAYS)
     for i, seed in enumerate(others):
         found |= {("pairwise", n, seed): 60.0 + 2 * i for n in candidates.SIZES}
     page = candidates.page(found, "digits")
